@@ -1,0 +1,100 @@
+"""From what happened to words for the user, when neither the plan nor a model gave any.
+
+Everything here is plain text put together from the run's records: no inference, nothing invented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from toolplan.expressions.templates import render_text
+from toolplan.schedule import StepRecord
+
+__all__ = ["cannot_text", "failure_text", "plain_results"]
+
+Tongue = Literal["en", "zh"]
+
+ROOM = 600
+"""Characters of one result that are shown here; the whole result stays in `Result.steps`."""
+
+_WORDS = {
+    "en": {
+        "nothing": "Nothing had to be done.",
+        "failed": "This did not work: step {step} failed: {error}",
+        "failed_plain": "This did not work: {error}",
+        "done": "Done before that: {steps}.",
+        "nothing_done": "Nothing was changed or sent.",
+        "not_run": "Not run because of it: {steps}.",
+        "unknown": "Nobody knows whether these took effect: {steps}.",
+        "cannot": "This cannot be done: {reason}",
+        "missing": "Missing: {missing}.",
+        "cut": "… ({count} more characters)",
+        "join": ", ",
+    },
+    "zh": {
+        "nothing": "没有需要做的事。",
+        "failed": "没有完成：步骤 {step} 失败：{error}",
+        "failed_plain": "没有完成：{error}",
+        "done": "在此之前已完成：{steps}。",
+        "nothing_done": "没有改动或发送任何东西。",
+        "not_run": "因此没有执行：{steps}。",
+        "unknown": "不知道是否已经生效：{steps}。",
+        "cannot": "无法完成：{reason}",
+        "missing": "缺少：{missing}。",
+        "cut": "……（还有 {count} 个字符）",
+        "join": "、",
+    },
+}
+
+
+def plain_results(steps: Sequence[StepRecord], language: Tongue) -> str:
+    """Return the results of the steps that succeeded, one a line."""
+    words = _WORDS[language]
+    lines = [f"{step.tool}: {_cut(render_text(step.result), words)}" for step in steps if step.outcome == "succeeded"]
+    return "\n".join(lines) or words["nothing"]
+
+
+def failure_text(
+    error: str | None, failed_step: str | None, steps: Sequence[StepRecord], changes: frozenset[str], language: Tongue
+) -> str:
+    """Return what failed, what had happened before and what was therefore not done.
+
+    `changes` are the names of the tools that may change something; only their calls are worth listing as done.
+    """
+    words = _WORDS[language]
+    failed = next((step for step in steps if step.id == failed_step), None)
+    if failed_step and failed_step != "answer":
+        name = f"{failed_step} ({failed.tool})" if failed else failed_step
+        lines = [words["failed"].format(step=name, error=error or "")]
+    else:
+        lines = [words["failed_plain"].format(error=error or "")]
+    done = [step for step in steps if step.outcome == "succeeded" and step.tool in changes]
+    unknown = [step for step in steps if step.outcome == "unknown"]
+    not_run = [step for step in steps if step.outcome in ("not_run", "cancelled", "skipped")]
+    if done:
+        lines.append(words["done"].format(steps=_names(done, words)))
+    elif not unknown:
+        lines.append(words["nothing_done"])
+    if unknown:
+        lines.append(words["unknown"].format(steps=_names(unknown, words)))
+    if not_run:
+        lines.append(words["not_run"].format(steps=_names(not_run, words)))
+    return "\n".join(lines)
+
+
+def cannot_text(reason: str, missing: Sequence[str], language: Tongue) -> str:
+    """Return why the request cannot be done, and what would be needed."""
+    words = _WORDS[language]
+    lines = [words["cannot"].format(reason=reason)]
+    if missing:
+        lines.append(words["missing"].format(missing=words["join"].join(missing)))
+    return "\n".join(lines)
+
+
+def _names(steps: Sequence[StepRecord], words: dict[str, str]) -> str:
+    return words["join"].join(f"{step.id} ({step.tool})" for step in steps[:12]) + ("…" if len(steps) > 12 else "")
+
+
+def _cut(text: str, words: dict[str, str]) -> str:
+    return text if len(text) <= ROOM else text[:ROOM] + words["cut"].format(count=len(text) - ROOM)

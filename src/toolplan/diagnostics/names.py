@@ -1,0 +1,337 @@
+"""2xx: the names in a plan (tools, variables, steps) and the order in which steps wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolplan.diagnostics.diagnostic import Diagnostic, Mark, Severity, explained, nearest
+from toolplan.diagnostics.source import Place
+
+__all__ = [
+    "bare_field",
+    "circle",
+    "empty_plan",
+    "forward_dependency",
+    "hides_a_tool",
+    "outside_a_loop",
+    "sometimes_defined",
+    "undefined_name",
+    "unknown_dependency",
+    "unknown_tool",
+    "unreachable",
+    "unused_result",
+]
+
+MAX_LISTED = 8
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the names in backticks, the first few of many."""
+    shown = ", ".join(f"`{name}`" for name in names[:MAX_LISTED])
+    return shown + (f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else "")
+
+
+@explained(
+    "TP201",
+    "a step calls a tool that does not exist",
+    story="""\
+Every step names one of the tools that were offered with the request, letter for letter. A name that is not among them
+is never guessed: the nearest name is only suggested, because calling a different tool would change the work.""",
+    wrong='[{"tool_name": "get_wether", "arguments": {"city": "Oslo"}}]',
+    right='[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}}]',
+)
+def unknown_tool(place: Place, name: str, known: Sequence[str]) -> Diagnostic:
+    near = nearest(name, known)
+    notes = () if near else (f"the tools are {listed(known)}" if known else "there are no tools",)
+    return Diagnostic(
+        "", f"no tool is named `{name}`", place, "unknown tool", notes=notes, help=near and f"did you mean `{near}`?"
+    )
+
+
+@explained(
+    "TP202",
+    "a name is defined on some paths only",
+    story="""\
+A name may be used after a branch when every path that gets there defines it. Here at least one path leaves it without
+a value. Paths that end the plan (`answer`, `cannot`) or the round of a loop do not count.""",
+    wrong="""\
+[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"},
+ {"if": "w.temperature < 5", "then": [{"let": {"advice": "'take a coat'"}}]},
+ {"answer": "{advice}"}]""",
+    right="""\
+[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"},
+ {"if": "w.temperature < 5", "then": [{"let": {"advice": "'take a coat'"}}],
+  "else": [{"let": {"advice": "'no coat needed'"}}]},
+ {"answer": "{advice}"}]""",
+)
+def sometimes_defined(place: Place, name: str, definitions: Sequence[Place], further: Sequence[Place]) -> Diagnostic:
+    marks = [Mark(where, "defined here, on some paths only") for where in definitions[:3]]
+    return Diagnostic(
+        "",
+        f"`{name}` is used here, but not every path that leads here defines it",
+        place,
+        "not always defined",
+        others=(*marks, *_also_used(further)),
+        help=f"define `{name}` on the other path too, or use it only where it is defined",
+    )
+
+
+@explained(
+    "TP203",
+    "a name is used that no earlier step defines",
+    story="""\
+An expression may use the results of earlier steps, `let` values, loop variables and `now`. A step's result is known by
+its `result_variable`, by its tool's name plus `_result`, and by the step's number `s1`, `s2`, ... Names that a loop's
+body defines end with the round; `collect` hands a value of each round on. In a position for an expression, a text needs
+quotation marks of its own: `"'hello'"`.""",
+    wrong="""\
+[{"tool_name": "find_customer", "arguments": {"name": "Kim"}, "result_variable": "customer"},
+ {"tool_name": "list_orders", "arguments": {"customer_id": "{order.id}"}}]""",
+    right="""\
+[{"tool_name": "find_customer", "arguments": {"name": "Kim"}, "result_variable": "customer"},
+ {"tool_name": "list_orders", "arguments": {"customer_id": "{customer.id}"}}]""",
+)
+def undefined_name(
+    place: Place,
+    name: str,
+    defined: Sequence[tuple[str, str | None]],
+    further: Sequence[Place],
+    reason: str | None,
+    help: str | None,
+) -> Diagnostic:
+    """`defined` pairs each name that could be used with the tool it comes from; `reason` says why this one cannot."""
+    notes: list[str] = [reason] if reason else []
+    if defined:
+        shown = [f"`{known}`" + (f" ({tool})" if tool else "") for known, tool in defined[:MAX_LISTED]]
+        more = f" and {len(defined) - MAX_LISTED} more" if len(defined) > MAX_LISTED else ""
+        notes.append("defined here: " + ", ".join(shown) + more)
+    return Diagnostic(
+        "",
+        f"`{name}` is used here, but no earlier step defines it",
+        place,
+        "not defined at this step",
+        others=_also_used(further),
+        notes=tuple(notes),
+        help=help,
+    )
+
+
+def _also_used(further: Sequence[Place]) -> tuple[Mark, ...]:
+    return tuple(Mark(where, "also used here") for where in further[:4])
+
+
+@explained(
+    "TP204",
+    "`depends_on` names no step",
+    story="""\
+`depends_on` lists steps that must have finished first, by result variable or by step number. A step that uses the value
+of another waits for it anyway, so `depends_on` is only for an order that no value shows.""",
+    wrong="""\
+[{"tool_name": "navigate", "arguments": {"url": "https://shop.example"}, "result_variable": "page"},
+ {"tool_name": "click", "arguments": {"selector": "#buy"}, "depends_on": ["pages"]}]""",
+    right="""\
+[{"tool_name": "navigate", "arguments": {"url": "https://shop.example"}, "result_variable": "page"},
+ {"tool_name": "click", "arguments": {"selector": "#buy"}, "depends_on": ["page"]}]""",
+)
+def unknown_dependency(place: Place, name: str, known: Sequence[str]) -> Diagnostic:
+    near = nearest(name, known)
+    notes = () if near else ((f"steps are known as {listed(known)}",) if known else ())
+    return Diagnostic(
+        "",
+        f"`depends_on` names `{name}`, but no step is known by that name",
+        place,
+        "no such step",
+        notes=notes,
+        help=f"did you mean `{near}`?" if near else None,
+    )
+
+
+@explained(
+    "TP205",
+    "a step depends on a later one",
+    story="""\
+The written order is the meaning of a plan: results and effects are those of running the steps one after the other. A
+step can therefore wait only for steps that are written before it.""",
+    wrong="""\
+[{"tool_name": "click", "arguments": {"selector": "#buy"}, "depends_on": ["page"], "result_variable": "clicked"},
+ {"tool_name": "navigate", "arguments": {"url": "https://shop.example"}, "result_variable": "page"}]""",
+    right="""\
+[{"tool_name": "navigate", "arguments": {"url": "https://shop.example"}, "result_variable": "page"},
+ {"tool_name": "click", "arguments": {"selector": "#buy"}, "depends_on": ["page"], "result_variable": "clicked"}]""",
+)
+def forward_dependency(place: Place, step: str, later: str, later_place: Place) -> Diagnostic:
+    return Diagnostic(
+        "",
+        f"`{step}` is to wait for `{later}`, which comes later",
+        place,
+        "waits for a later step",
+        others=(Mark(later_place, f"`{later}` is defined here"),),
+        help=f"put the step `{later}` before this one",
+    )
+
+
+@explained(
+    "TP206",
+    "steps wait for each other",
+    story="""\
+Steps that wait for each other in a circle would wait for ever. A circle takes at least one `depends_on` that points to
+a later step, or to the step itself; that is the one to remove.""",
+    wrong="""\
+[{"tool_name": "find_customer", "arguments": {"name": "Kim"}, "result_variable": "a", "depends_on": ["b"]},
+ {"tool_name": "list_orders", "arguments": {"customer_id": "{a.id}"}, "result_variable": "b"}]""",
+    right="""\
+[{"tool_name": "find_customer", "arguments": {"name": "Kim"}, "result_variable": "a"},
+ {"tool_name": "list_orders", "arguments": {"customer_id": "{a.id}"}, "result_variable": "b"}]""",
+)
+def circle(names: Sequence[str], places: Sequence[Place]) -> Diagnostic:
+    """`names` is the path without the repeated first step; `places` are the uses, one for each."""
+    path = " -> ".join(f"`{name}`" for name in (*names, names[0]))
+    labels = [f"`{name}` waits for `{names[(at + 1) % len(names)]}`" for at, name in enumerate(names)]
+    marks = tuple(Mark(where, label) for where, label in zip(places[1:], labels[1:], strict=True))
+    return Diagnostic(
+        "",
+        f"steps wait for each other in a circle: {path}",
+        places[0],
+        labels[0],
+        others=marks,
+        help="remove the `depends_on` that points to a later step",
+    )
+
+
+@explained(
+    "TP207",
+    "`break` or `continue` outside of a loop",
+    story="""\
+`break` leaves the innermost loop and `continue` goes on with its next round, so both need a loop around them. The plan
+itself is ended by `answer` or `cannot`.""",
+    wrong='[{"tool_name": "list_orders", "arguments": {"customer_id": "c1"}}, {"break": true}]',
+    right="""\
+[{"tool_name": "list_orders", "arguments": {"customer_id": "c1"}, "result_variable": "orders"},
+ {"for_each": "orders", "as": "order", "do": [
+   {"if": "order.total > 100", "then": [{"break": true}]},
+   {"tool_name": "pay", "arguments": {"account": "{order.id}", "amount": "{order.total}"}}]}]""",
+)
+def outside_a_loop(place: Place, word: str) -> Diagnostic:
+    return Diagnostic(
+        "",
+        f"`{word}` stands outside of any loop",
+        place,
+        "no loop around this step",
+        help="put it inside a loop; `answer` ends the plan",
+    )
+
+
+@explained(
+    "TP208",
+    "a bare field name was read as a field of a result",
+    severity=Severity.WARNING,
+    story="""\
+A name that nothing defines, and that exactly one earlier result declares as a field, is read as that field. The plan
+runs; writing the result's name as well leaves nothing to guess.""",
+    wrong="""\
+[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"},
+ {"answer": "it is {temperature} degrees"}]""",
+    right="""\
+[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"},
+ {"answer": "it is {w.temperature} degrees"}]""",
+)
+def bare_field(place: Place, name: str, meant: str) -> Diagnostic:
+    return Diagnostic(
+        "",
+        f"`{name}` is no name here; it is read as `{meant}`",
+        place,
+        f"read as `{meant}`",
+        help=f"write `{meant}`",
+    )
+
+
+@explained(
+    "TP209",
+    "a variable has the name of a tool",
+    severity=Severity.WARNING,
+    story="""\
+From this step on the name means the variable wherever a value is expected. Steps still call the tool by that name, but
+whoever reads the plan has to know which is meant.""",
+    wrong="""\
+[{"tool_name": "find_customer", "arguments": {"name": "Kim"}, "result_variable": "list_orders"},
+ {"answer": "{list_orders.name}"}]""",
+    right="""\
+[{"tool_name": "find_customer", "arguments": {"name": "Kim"}, "result_variable": "customer"},
+ {"answer": "{customer.name}"}]""",
+)
+def hides_a_tool(place: Place, name: str) -> Diagnostic:
+    return Diagnostic(
+        "",
+        f"the variable `{name}` has the name of a tool",
+        place,
+        "also the name of a tool",
+        help="give the variable a name of its own",
+    )
+
+
+@explained(
+    "TP210",
+    "the result of a call without effects is never used",
+    severity=Severity.WARNING,
+    story="""\
+The tool changes nothing, and nothing in the plan uses what it returns, so the call serves no purpose. Often a later
+step was meant to use the result, or repeats by hand what the result would say.""",
+    wrong="""\
+[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"},
+ {"answer": "the weather in Oslo is fine"}]""",
+    right="""\
+[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"},
+ {"answer": "the weather in Oslo is {w.condition}"}]""",
+)
+def unused_result(place: Place, what: str, name: str) -> Diagnostic:
+    return Diagnostic(
+        "",
+        f"the result of {what} is never used",
+        place,
+        "no effect, and its result is not used",
+        help=f"use `{name}`, or leave the step out",
+    )
+
+
+@explained(
+    "TP211",
+    "a step can never run",
+    severity=Severity.WARNING,
+    story="""\
+Every path that would lead to this step ends before it: `answer`, `cannot` and `replan` end the plan, `break` and
+`continue` end the round of a loop.""",
+    wrong="""\
+[{"answer": "done"},
+ {"tool_name": "send_email", "arguments": {"to": "a@example.org", "subject": "hi", "body": "hello"}}]""",
+    right="""\
+[{"tool_name": "send_email", "arguments": {"to": "a@example.org", "subject": "hi", "body": "hello"}},
+ {"answer": "done"}]""",
+)
+def unreachable(place: Place, ending: Place) -> Diagnostic:
+    return Diagnostic(
+        "",
+        "this step never runs: every path ends before it",
+        place,
+        "never reached",
+        others=(Mark(ending, "nothing after this runs"),),
+        help="leave the step out, or put it before the end",
+    )
+
+
+@explained(
+    "TP212",
+    "a plan without steps",
+    story="""\
+A plan needs at least one step or an answer. A request that needs no tool is answered with `answer`, one that cannot be
+done with `cannot` and the reason.""",
+    wrong='{"steps": []}',
+    right='{"steps": [], "answer": "1200 pieces at 85 yuan are 102,000 yuan"}',
+)
+def empty_plan(place: Place) -> Diagnostic:
+    return Diagnostic(
+        "",
+        "the plan has no steps and no answer",
+        place,
+        "nothing to run",
+        help='add a step, an `answer`, or {"cannot": "the reason"}',
+    )

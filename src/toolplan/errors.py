@@ -1,0 +1,100 @@
+"""Every exception that toolplan raises on purpose, sorted by who acts next.
+
+    ToolplanError
+    ├── PlanRejected        the model acts: its diagnostics go back, nothing ran
+    ├── EvaluationError     the scheduler acts: an expression met a value it cannot work with
+    ├── ToolFailed          the scheduler acts: a call went wrong; the plan's `on_error` decides
+    │   ├── ArgumentsRefused    the call's arguments do not fit the tool; the tool was not called
+    │   └── ResultRefused       the tool answered with something that is not a value
+    ├── ModelError          the caller acts: the model could not be reached or gave no usable reply
+    ├── UsageError          the developer acts: a wrong call of our API, or a wrong tool definition
+    └── JournalMismatch     the operator acts: stored events do not fit this plan or version
+
+A broken invariant is a bug of ours and stays an `AssertionError`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolplan.diagnostics import Diagnostic, Source
+
+
+class ToolplanError(Exception):
+    """The base of every error raised on purpose by toolplan."""
+
+
+class PlanRejected(ToolplanError):
+    """A plan that may not run, with every reason in source order."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], source: Source | None = None) -> None:
+        self.diagnostics = tuple(diagnostics)
+        self.source = source
+        first = self.diagnostics[0] if self.diagnostics else None
+        more = len(self.diagnostics) - 1
+        head = f"{first.code}: {first.message}" if first else "the plan was rejected"
+        super().__init__(head + (f" (and {more} more)" if more > 0 else ""))
+
+
+class EvaluationError(ToolplanError):
+    """An expression that could not be evaluated on the values at hand.
+
+    `message` stands alone ("`'3°C'` (text) cannot be ordered against 5 (number)"); `start` and `end`
+    are character offsets into the expression's text; `help` says what to write instead, if known.
+    """
+
+    def __init__(self, message: str, *, start: int = 0, end: int = 0, help: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.start = start
+        self.end = end
+        self.help = help
+
+
+class ToolFailed(ToolplanError):
+    """A call that went wrong. Tools may raise it (or any other exception) themselves.
+
+    With `effect_happened=False` a tool promises that nothing was changed, which makes a retry safe.
+    """
+
+    def __init__(self, message: str, *, effect_happened: bool | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.effect_happened = effect_happened
+
+
+class ArgumentsRefused(ToolFailed):
+    """Arguments that do not fit the tool's schema. The tool was not called."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, effect_happened=False)
+
+
+class ResultRefused(ToolFailed):
+    """A result that is not a value: it does not serialise, or is not what the tool declared."""
+
+
+class ModelError(ToolplanError):
+    """The model could not be reached, or its reply could not be used.
+
+    `provider` and `model` say which one was asked, `status` is the HTTP status where there was one. The text holds
+    no key.
+    """
+
+    def __init__(self, message: str, *, provider: str = "", model: str = "", status: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.provider = provider
+        self.model = model
+        self.status = status
+
+
+class UsageError(ToolplanError):
+    """A wrong call of toolplan's API, or a wrong tool definition."""
+
+
+class JournalMismatch(ToolplanError):
+    """Stored events that do not fit this plan, these tools or this version."""

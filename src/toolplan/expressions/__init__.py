@@ -1,0 +1,21 @@
+"""The expression language: a subset of Python expressions over JSON values, and templates made of them.
+
+`read.py` turns text into an `Expression`, `evaluate.py` computes one, `functions.py` and `methods.py` hold the
+vocabulary, `templates.py` the text with holes, `types.py` and `infer.py` say beforehand what a result will be.
+"""
+
+from toolplan.expressions.read import Expression, ExpressionError, parse_expression
+from toolplan.expressions.templates import Fields, Hole, Items, Literal, Reference, Template, Text
+
+__all__ = [
+    "Expression",
+    "ExpressionError",
+    "Fields",
+    "Hole",
+    "Items",
+    "Literal",
+    "Reference",
+    "Template",
+    "Text",
+    "parse_expression",
+]

@@ -1,0 +1,142 @@
+"""How much an expression may be, and how much evaluating one may cost.
+
+Reading is bounded by length, nesting and number of nodes. Evaluation is bounded by *steps*: every round of a loop costs
+one step and one for each node it evaluates, every 40 bytes that are produced cost one. Steps are paid before the work is
+done, so `"a" * 10**9` is refused without allocating anything. A million steps are about a tenth of a second and about
+40 MB, whichever is used up first. Work that is not in a loop needs no counting: it is bounded by the number of nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from toolplan.expressions.faults import Fault
+from toolplan.values import Json
+
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_INT",
+    "MAX_LENGTH",
+    "MAX_NODES",
+    "MAX_STEPS",
+    "Budget",
+    "check_size",
+    "exhausted",
+    "size_of",
+    "weight",
+]
+
+MAX_LENGTH = 10_000
+"""Characters in an expression's text."""
+MAX_DEPTH = 100
+"""Levels of nesting in an expression."""
+MAX_NODES = 5_000
+"""Nodes in an expression's tree."""
+
+MAX_STEPS = 1_000_000
+"""Steps that one evaluation may take."""
+BYTES_PER_STEP = 40
+MAX_INT = 1 << 10_000
+"""Whole numbers stay below this; it has 3,011 digits, fewer than CPython is willing to print."""
+MAX_FLOAT = 1.7976931348623157e308
+MAX_VALUE_DEPTH = 200
+MAX_WEIGHT = 4_000_000
+"""Weight of a value that leaves an expression: one for each scalar, one for every 40 characters of text."""
+
+
+class Budget:
+    """What is left to spend in one evaluation, and the values it works on.
+
+    `scope` holds the names from outside, `slots` the loop variables of comprehensions and lambdas by number.
+    """
+
+    __slots__ = ("scope", "slots", "steps")
+
+    def __init__(self, scope: Mapping[str, Json], slots: int = 0, steps: int = MAX_STEPS) -> None:
+        self.scope = scope
+        self.slots: list[Json] = [None] * slots
+        self.steps = steps
+
+    def spend(self, steps: int) -> None:
+        """Pay for work about to be done. Raises `Fault` when there is not enough left."""
+        self.steps -= steps
+        if self.steps < 0:
+            raise exhausted()
+
+    def produce(self, size: int) -> None:
+        """Pay for `size` bytes about to be produced. Raises `Fault` when there is not enough left."""
+        steps = size // BYTES_PER_STEP
+        if steps > self.steps:
+            raise Fault(
+                f"this would produce about {_readable(size)}, more than an expression may",
+                help="work on less at a time, or let a tool do it",
+            )
+        self.steps -= steps
+
+
+def size_of(*texts: str) -> int:
+    """Return how many bytes the texts would take in one text, at most: one wide character widens them all."""
+    length = sum(map(len, texts))
+    return length if all(map(str.isascii, texts)) else 4 * length
+
+
+def exhausted() -> Fault:
+    """Return the fault of an evaluation that has used up its steps."""
+    return Fault(
+        f"this takes more than {MAX_STEPS:,} steps, more than an expression may",
+        help="work on less at a time, or let a tool do it",
+    )
+
+
+def _readable(size: int) -> str:
+    if size >= 10**15:
+        return "more than a million gigabytes"
+    for unit, name in ((10**9, "gigabytes"), (10**6, "megabytes")):
+        if size >= unit:
+            return f"{size // unit:,} {name}"
+    return f"{size:,} bytes"
+
+
+def weight(value: Json, limit: int = MAX_WEIGHT) -> int:
+    """Return how heavy a value is: one for each scalar, container and 40 characters of text.
+
+    A container that occurs more than once counts each time but is looked at once, so a small value that would be huge
+    when written out is recognised quickly. Raises `Fault` above `limit` and for nesting beyond `MAX_VALUE_DEPTH`.
+    """
+    kind = type(value)
+    if kind is str:
+        return 1 + len(value) // BYTES_PER_STEP  # type: ignore[arg-type]
+    if kind is not list and kind is not dict:
+        return 1
+    return _weigh(value, limit, 0, {})  # type: ignore[arg-type]
+
+
+def _weigh(value: list[Json] | dict[str, Json], limit: int, depth: int, known: dict[int, int]) -> int:
+    if depth > MAX_VALUE_DEPTH:
+        raise Fault(f"a value is nested more than {MAX_VALUE_DEPTH} levels deep")
+    total = 1
+    if type(value) is dict:
+        total += len(value)
+        items = value.values()
+    else:
+        items = value
+    for item in items:
+        kind = type(item)
+        if kind is str:
+            total += 1 + len(item) // BYTES_PER_STEP  # type: ignore[arg-type]
+        elif kind is list or kind is dict:
+            heavy = known.get(id(item))
+            if heavy is None:
+                heavy = known[id(item)] = _weigh(item, limit, depth + 1, known)  # type: ignore[arg-type]
+            total += heavy
+        else:
+            total += 1
+        if total > limit:
+            raise Fault("a value is larger than an expression may handle", help="work on less at a time")
+    return total
+
+
+def check_size(value: Json) -> None:
+    """Raise `Fault` when `value` is too large or too deep to leave an expression."""
+    if type(value) is list or type(value) is dict:
+        _weigh(value, MAX_WEIGHT, 0, {})  # type: ignore[arg-type]

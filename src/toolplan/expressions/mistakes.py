@@ -1,0 +1,113 @@
+"""What a text that is not an expression was probably meant to be: Python's complaint in words that help.
+
+Models write what they know from other languages, and people type full-width punctuation; both are recognised here.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["explain_syntax", "masked"]
+
+_STRINGS = re.compile(
+    r"'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)|'(?:[^'\\\n]|\\.)*(?:'|\Z)|\"(?:[^\"\\\n]|\\.)*(?:\"|\Z)",
+    re.DOTALL,
+)
+_FULL_WIDTH = {
+    "，": ",", "（": "(", "）": ")", "：": ":", "；": ";", "。": ".", "【": "[", "】": "]", "［": "[", "］": "]",
+    "｛": "{", "｝": "}", "＋": "+", "－": "-", "＊": "*", "／": "/", "＝": "=", "＜": "<", "＞": ">", "！": "!", "、": ",",
+    "％": "%", "“": '"', "”": '"', "‘": "'", "’": "'", "「": '"', "」": '"', "＂": '"', "＇": "'", "×": "*", "÷": "/",
+    "≥": ">=", "≤": "<=", "≠": "!=", "–": "-", "—": "-", "−": "-", "．": ".",
+}  # fmt: skip
+_ELSEWHERE: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
+    (re.compile(pattern), message, help)
+    for pattern, message, help in (
+        (r"&&", "`&&` is not an operator here", "write `and`"),
+        (r"\|\|", "`||` is not an operator here", "write `or`"),
+        (r"!==", "`!==` is not an operator here", "write `!=`"),
+        (r"===", "`===` is not an operator here", "write `==`"),
+        (r"<>", "`<>` is not an operator here", "write `!=`"),
+        (r"\?\?", "`??` is not an operator here", "write `default(a, b)`"),
+        (r"\?\.", "`?.` is not an operator here", "write `default(a.b, None)`"),
+        (r"=>", "`=>` is not an operator here", "write `>=`, or a comprehension instead of a function"),
+        (r"=<", "`=<` is not an operator here", "write `<=`"),
+        (r"\+\+|--$", "a value cannot be changed in an expression", "write `x + 1`"),
+        (r"!(?!=)", "`!` is not an operator here", "write `not x`"),
+        (r"\$\{?", "`$` has no meaning in an expression", "write the name alone: `x.y`"),
+        (r"\{\{|\}\}", "double braces have no meaning in an expression", "write the name alone: `x.y`"),
+        (r"\?", "`? :` is not an operator here", "write `a if test else b`"),
+        (r"`", "backticks have no meaning in an expression", "write quotes around text"),
+        (r"(?<![<>!=:])=(?!=)", "`=` gives a name a value, which an expression cannot", "write `==` to compare"),
+        (r";", "an expression is one value; `;` has no place in it", "use several steps"),
+        (r"#", "an expression has no comments", "leave the comment out"),
+    )
+)
+_STATEMENT = re.compile(
+    r"\s*(import|from|def|class|return|for|while|if|with|try|raise|del|global|assert|pass|break|continue)\b"
+)
+
+
+def masked(text: str) -> str:
+    """Return `text` with the contents of its strings blanked out; each character keeps its place."""
+    return _STRINGS.sub(lambda match: match.group()[0] + " " * (len(match.group()) - 2) + match.group()[-1:], text)
+
+
+def explain_syntax(text: str, error: Exception, shift: int) -> tuple[str, int, int, str | None]:
+    """Return message, start, end and help for the `error` that Python's parser raised on `text`.
+
+    `shift` is added to the parser's columns in the first line to get those of `text`.
+    """
+    if "\0" in text:
+        at = text.index("\0")
+        return "an expression cannot hold the character U+0000", at, at + 1, None
+    if isinstance(error, RecursionError | MemoryError):
+        return "the expression is nested too deeply", 0, len(text), "compute it in several steps"
+    plain = masked(text)
+    start, end = _place(text, error, shift)
+    for offset, character in enumerate(plain):
+        if character in _FULL_WIDTH:
+            return f"`{character}` is not a character that expressions use", offset, offset + 1, (
+                f"write `{_FULL_WIDTH[character]}`"
+            )
+    if statement := _STATEMENT.match(plain):
+        word = statement[1]
+        if word not in ("if", "for") or plain.rstrip().endswith(":") or ":" in plain:
+            return f"`{word}` begins a statement, and an expression is one value", *statement.span(1), (
+                "use steps for what happens one after the other"
+            )
+    for pattern, message, help in _ELSEWHERE:
+        if match := pattern.search(plain):
+            if pattern.pattern.startswith("(?<![<>") and _inside_call(plain, match.start()):
+                continue
+            return message, *match.span(), help
+    said = str(getattr(error, "msg", None) or error)
+    said = re.sub(r" \(<unknown>.*\)| \(detected at line \d+\)", "", said)
+    if said.startswith("invalid syntax"):
+        said = "this cannot be read as an expression"
+    elif "Exceeds the limit" in said:
+        said = "this number has too many digits"
+    elif said.startswith("f-string: "):
+        said = "in the f-string: " + said[10:]
+    return said[:200], start, end, None
+
+
+def _inside_call(plain: str, offset: int) -> bool:
+    before = plain[:offset]
+    return before.count("(") > before.count(")")
+
+
+def _place(text: str, error: Exception, shift: int) -> tuple[int, int]:
+    line = getattr(error, "lineno", None) or 1
+    column = getattr(error, "offset", None)
+    if not isinstance(column, int) or not isinstance(line, int):
+        return 0, len(text)
+    start = 0
+    for _ in range(line - 1):
+        found = text.find("\n", start)
+        if found < 0:
+            break
+        start = found + 1
+    offset = start + column - 1 + (shift if line == 1 else 0)
+    offset = max(0, min(offset, max(0, len(text) - 1)))
+    match = re.compile(r"\w+").match(text, offset)
+    return offset, match.end() if match else min(offset + 1, len(text))

@@ -1,0 +1,209 @@
+"""What a language model is to toolplan: messages in, one reply and its cost out.
+
+    ModelRequest ──> Model.ask ──> Reply
+                        │
+                        └── on_text(delta): the reply's text while it arrives
+
+Everything above this package speaks only these types. What a provider can do natively and what it cannot, its
+protocol, its errors and its odd habits stay below `ask` (P8).
+
+A wanted shape (`ModelRequest.schema`) travels in the best way the model has: as its native JSON-schema output, else
+as the arguments of a tool named `schema_name`, else as a sentence in the prompt. Wherever the plan came back,
+`Reply.plan_text` is its text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+from toolplan.values import Json
+
+__all__ = [
+    "Message",
+    "Model",
+    "ModelRequest",
+    "OnText",
+    "Output",
+    "Reply",
+    "ToolCallPart",
+    "Usage",
+    "estimate_tokens",
+]
+
+OnText: TypeAlias = Callable[[str], None]
+"""Receives each piece of a reply's text as it arrives: prose, native JSON, or the arguments of the plan tool."""
+
+Output: TypeAlias = Literal["native", "tool", "text"]
+"""How a wanted shape travels: the provider's JSON-schema output, a tool's arguments, or words in the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One inference: the conversation so far and what the reply should look like.
+
+    `schema` is a JSON Schema; only one that describes an object can travel natively or as a tool, any other is stated
+    in the prompt. `schema_strict` asks the provider to enforce it, which is done only where every object in it is
+    spelled out, because strict modes silently empty objects that are not. With `schema_stated` the messages already
+    say what the reply must look like, so nothing is added to them.
+    """
+
+    messages: tuple[Message, ...]
+    schema: dict[str, Json] | None = None
+    schema_name: str = "submit_plan"
+    schema_strict: bool = False
+    schema_stated: bool = False
+    max_tokens: int | None = None
+    temperature: float | None = None
+    purpose: str = "plan"
+
+    @property
+    def text(self) -> str:
+        """All messages as one text, in order."""
+        return "\n\n".join(message.content for message in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What replies cost. With `estimated`, at least part of the token counts was computed here, not reported."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    estimated: bool = False
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            requests=self.requests + other.requests,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_input_tokens=self.cached_input_tokens + other.cached_input_tokens,
+            estimated=self.estimated or other.estimated,
+        )
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the usage as a JSON object."""
+        return {
+            "requests": self.requests,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cached_input_tokens": self.cached_input_tokens,
+            "estimated": self.estimated,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPart:
+    """A native tool call as it was received: `arguments` is the model's own text, or an object where that came."""
+
+    id: str
+    name: str
+    arguments: str | dict[str, Any]
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as JSON text; the model's own text, faults included, where there is one."""
+        if isinstance(self.arguments, str):
+            return self.arguments
+        return json.dumps(self.arguments, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model answered, as received.
+
+    `finish_reason` is "stop", "length", "tool_call", "content_filter", "error", or the provider's own word for
+    anything else. `output` says how the wanted shape travelled, and `notes` what had to be done differently than
+    asked: a level the provider refused, a repeated request.
+    """
+
+    text: str
+    tool_calls: tuple[ToolCallPart, ...] = ()
+    finish_reason: str | None = None
+    usage: Usage = Usage()
+    model: str = ""
+    thinking: str = ""
+    schema_name: str = "submit_plan"
+    output: Output = "text"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the reply ended because its token budget did; such text must never be completed into a call."""
+        return self.finish_reason == "length"
+
+    @property
+    def spoken_text(self) -> str:
+        """What `on_text` hears of this reply: its text, then the arguments of each call of the plan tool."""
+        return self.text + "".join(call.arguments_text for call in self.tool_calls if call.name == self.schema_name)
+
+    @property
+    def plan_text(self) -> str:
+        """The text of the plan, wherever it came.
+
+        The arguments of the plan tool when the model called it (of several calls, all, one after the other); else the
+        reply's text. A model that called the application's tools themselves instead of writing a plan gets those
+        calls read as a plan of them, in order.
+        """
+        submitted = [call for call in self.tool_calls if call.name == self.schema_name]
+        if submitted:
+            return "\n\n".join(dict.fromkeys(call.arguments_text for call in submitted))
+        if self.tool_calls:
+            return json.dumps([_as_step(call) for call in self.tool_calls], ensure_ascii=False, indent=2)
+        return self.text
+
+
+def _as_step(call: ToolCallPart) -> dict[str, Any]:
+    arguments: Any = call.arguments
+    if isinstance(arguments, str):
+        # Text that is not JSON is kept as it is: the checker then says, at its place, that it is not an object.
+        with contextlib.suppress(ValueError):
+            arguments = json.loads(arguments or "{}")
+    return {"tool_name": call.name, "arguments": arguments}
+
+
+class Model(Protocol):
+    """A language model, hosted, local or scripted."""
+
+    @property
+    def name(self) -> str:
+        """The model's full name, as in `openai:gpt-5-mini`."""
+        ...
+
+    async def ask(self, request: ModelRequest, on_text: OnText | None = None) -> Reply:
+        """Return the model's complete reply to `request`.
+
+        Passes the reply's text to `on_text` piece by piece as it arrives; what `on_text` raises ends the request and
+        comes out unchanged. Raises `ModelError` for everything that went wrong with the model: a reply that broke
+        off is never returned as if it were whole. Cancelling the call closes the connection.
+        """
+        ...
+
+
+_WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
+
+
+def estimate_tokens(*texts: str) -> int:
+    """Return roughly how many tokens the texts are, for models that report no usage.
+
+    Counts one token for four characters, and one for each Chinese, Japanese or Korean character. Anything built on it
+    must be marked as an estimate.
+    """
+    tokens = 0
+    for text in texts:
+        wide = len(_WIDE.findall(text))
+        tokens += wide + (len(text) - wide + 3) // 4
+    return tokens

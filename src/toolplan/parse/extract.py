@@ -1,0 +1,360 @@
+"""Find the plan in a reply.
+
+One walk over the text from left to right. Thinking is skipped; wherever a bracket could begin a JSON value, the value
+is decoded (by a scanner that knows JSON strings, so that a fence or a tag inside a string ends nothing) and the walk
+goes on behind it. Among the values found, those that look like a plan count:
+
+- one of them, or several that are the same: that is the plan;
+- several single steps with nothing but white space, commas or semicolons between them: one plan of these steps;
+- several different ones: an error, because nothing says which is meant;
+- none: the reply is text (an answer, or a program in another notation), unless it is JSON and nothing else.
+
+A bracket glued to something else (`call(payload={...`) is data of that, not a plan. Text that begins like a plan and
+then breaks is never passed over: nothing runs beside a plan that could not be read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from toolplan.diagnostics import Diagnostic, Place, Source
+from toolplan.diagnostics import reading as say
+from toolplan.errors import PlanRejected
+from toolplan.parse.json_text import Decoded, Unacceptable, Unreadable, decode, describe
+from toolplan.parse.mend import Damage, mend
+from toolplan.parse.spellings import ANNOTATIONS, ANSWER, CALL, IF, LET, NOTE, PLAN, find_kind, fold
+from toolplan.values import Json
+
+__all__ = ["MAX_CHARACTERS", "CodeBlock", "JsonPlan", "Text", "extract"]
+
+MAX_CHARACTERS = 2_000_000
+"""Longer replies are refused. A plan of 10,000 steps has about as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPlan:
+    """A JSON value that looks like a plan. `faults` are problems of the JSON itself, found on the way."""
+
+    value: Json
+    source: Source
+    faults: tuple[Diagnostic, ...] = ()
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """A fenced program: its language, and the offsets of the text between the fences."""
+
+    language: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A reply without a JSON plan: what is outside its thinking, where that begins, and the programs fenced in it."""
+
+    text: str
+    start: int
+    blocks: tuple[CodeBlock, ...] = ()
+
+
+def extract(reply: str, tools: Collection[str] = (), name: str = "plan") -> JsonPlan | Text:
+    """Return the JSON plan in `reply`, or its text when there is none.
+
+    `tools` are the names of the tools, if they are known: they help to tell a call from any other object with a name.
+    Raises `PlanRejected` for a plan that is cut off, damaged or not the only one, for JSON that is no plan, and for an
+    empty reply.
+    """
+    if len(reply) > MAX_CHARACTERS:
+        place = Place(start=0, end=1)
+        raise _rejected(say.too_large(place, "characters", MAX_CHARACTERS, len(reply)), reply, name)
+    return _Walk(reply, tools, name).run()
+
+
+def _rejected(diagnostic: Diagnostic, text: str, name: str) -> PlanRejected:
+    return PlanRejected([diagnostic], Source(text, name))
+
+
+_LANDMARK = re.compile(
+    r"<(?P<closing>/?)(?P<tag>think|thinking|thought|reasoning|reflection|scratchpad)>"
+    r"|(?P<fence>```+|~~~+)[ \t]*(?P<language>[\w+#.-]*)"
+    r"|(?P<bracket>[\[{])",
+    re.IGNORECASE,
+)
+_JSON_LANGUAGES = frozenset(("", "json", "json5", "jsonc", "jsonl", "plan", "text", "txt"))
+_PYTHON_LANGUAGES = frozenset(("python", "py", "python3", "tool_code"))
+_GLUE = re.compile(r"[A-Za-z0-9_=(\[{$'\"\\%@&`]")
+"""Directly behind one of these a bracket belongs to something else: a program, a template, a path, quoted code."""
+_LIKE_JSON = re.compile(r"""[\[{](?:\s|//[^\n]*|/\*.*?\*/|\#[^\n]*)*["'“‘\[{\]}\w-]""", re.DOTALL)
+_LIKE_PLAN = re.compile(
+    r"""(?:\btool_name|\btool_calls_sequence|["'“](?:tool_name|tool|function|name|steps|plan|tool_calls_sequence"""
+    r"""|tool_calls|arguments|args|parameters|for[_ ]?each|ask_model|ask_user|cannot|final_answer\w*|let|if|answer))"""
+    r"""["'”]?\s*[:：]"""
+)
+_BETWEEN_STEPS = re.compile(r"[\s,;]*\Z")
+_INVISIBLE = "\ufeff \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A JSON value found in the reply. `mended` is its text, where that had to be rewritten."""
+
+    decoded: Decoded
+    start: int
+    end: int
+    mended: str | None = None
+    repairs: tuple[str, ...] = ()
+    glued: bool = False
+
+
+@dataclass
+class _Walk:
+    """The walk over one reply, and what was found on it."""
+
+    reply: str
+    tools: Collection[str]
+    name: str
+    values: list[_Value] = field(default_factory=list[_Value])
+    blocks: list[CodeBlock] = field(default_factory=list[CodeBlock])
+    prose: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """What is neither thinking nor a value nor a fence."""
+    thoughts: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    damage: Damage | None = None
+    thinking: str = ""
+    """`closed` or `open` when there was any."""
+    mended_to: int = 0
+    """How far a mender has looked in vain; what it passed is not looked at again."""
+
+    def run(self) -> JsonPlan | Text:
+        return self._whole() or self._search()
+
+    def _whole(self) -> JsonPlan | None:
+        """Return the plan that is the whole reply, as it should be, without looking for anything else."""
+        start = len(self.reply) - len(self.reply.lstrip())
+        opening = self.reply[start : start + 1]
+        if opening == '"':
+            return self._whole_in_quotes(start)
+        if opening not in ("{", "["):
+            return None
+        try:
+            decoded = decode(self.reply, start)
+        except (Unreadable, Unacceptable):
+            return None
+        if self.reply[decoded.end :].strip() or not _is_plan(decoded.value, self.tools, alone=True):
+            return None
+        return self._plan(_Value(decoded, start, decoded.end))
+
+    def _whole_in_quotes(self, start: int) -> JsonPlan | None:
+        """Return the plan that is the whole reply, written as JSON text of JSON."""
+        try:
+            decoded = decode(self.reply, start)
+        except (Unreadable, Unacceptable):
+            return None
+        inner = decoded.value
+        if self.reply[decoded.end :].strip() or not isinstance(inner, str) or not inner.lstrip().startswith(("{", "[")):
+            return None
+        found = extract(inner, self.tools, self.name)
+        if isinstance(found, Text):
+            return None
+        repairs = ("read the plan out of a JSON text", *found.repairs)
+        return JsonPlan(found.value, found.source, found.faults, repairs)
+
+    def _search(self) -> JsonPlan | Text:
+        at = seen = 0
+        while match := _LANDMARK.search(self.reply, at):
+            self.prose.append((seen, match.start()))
+            at = seen = self._pass(match)
+            if match.group("bracket") and at == match.start() + 1:
+                seen -= 1
+        self.prose.append((seen, len(self.reply)))
+        return self._decide()
+
+    def _pass(self, match: re.Match[str]) -> int:
+        """Note what is at the landmark and return where the walk goes on."""
+        if match.group("tag"):
+            return self._thinking(match)
+        if match.group("fence"):
+            return self._fence(match)
+        return self._bracket(match.start())
+
+    def _thinking(self, match: re.Match[str]) -> int:
+        self.thinking = "closed"
+        if match.group("closing"):  # the server kept the opening tag for itself: all so far was thinking
+            self.values.clear()
+            self.blocks.clear()
+            self.prose.clear()
+            self.damage = None
+            self.thoughts = [(0, match.end())]
+            return match.end()
+        end = re.compile(f"</{match.group('tag')}>", re.IGNORECASE).search(self.reply, match.end())
+        if end is None:
+            self.thinking = "open"
+        stop = end.end() if end else len(self.reply)
+        self.thoughts.append((match.start(), stop))
+        return stop
+
+    def _fence(self, match: re.Match[str]) -> int:
+        language = match.group("language").lower()
+        if language in _JSON_LANGUAGES:
+            return match.end()
+        end = re.compile(rf"^[ \t]*{match.group('fence')}[ \t]*$", re.MULTILINE).search(self.reply, match.end())
+        start, stop = match.end(), end.start() if end else len(self.reply)
+        if self.reply[start:stop].lstrip().startswith(("[", "{")):
+            return match.end()
+        if language in _PYTHON_LANGUAGES:
+            self.blocks.append(CodeBlock("python", start, stop))
+        return end.end() if end else len(self.reply)
+
+    def _bracket(self, start: int) -> int:
+        glued = bool(start and _GLUE.match(self.reply[start - 1])) and not self.reply.startswith("```", start - 3)
+        try:
+            decoded = decode(self.reply, start)
+        except Unreadable as error:
+            return self._damaged(start, error.at, glued)
+        except Unacceptable as error:
+            if _LIKE_PLAN.search(self.reply, start) or not self._has_prose():
+                raise _rejected(error.diagnostic, self.reply, self.name) from None
+            return len(self.reply)
+        self.values.append(_Value(decoded, start, decoded.end, None, (), glued))
+        return decoded.end
+
+    def _damaged(self, start: int, at: int, glued: bool) -> int:
+        """Note the value if it can be mended, the damage if it looks like a plan; return where the walk goes on.
+
+        Whatever the decoder passed before it gave up was inside this value, so the walk goes on behind it.
+        """
+        if start < self.mended_to or not _LIKE_JSON.match(self.reply, start):
+            return max(at, start + 1)
+        mended = mend(self.reply, start)
+        if isinstance(mended, Damage):
+            self.mended_to = mended.at
+            if self.damage is None and not glued and _LIKE_PLAN.search(self.reply, start, mended.at + 200):
+                self.damage = mended
+            return max(at, start + 1)
+        text = self.reply[:start] + mended.text + self.reply[mended.end :]
+        try:
+            decoded = decode(text, start)
+        except Unacceptable as error:
+            raise _rejected(error.diagnostic, text, self.name) from None
+        self.values.append(_Value(decoded, start, mended.end, mended.text, mended.repairs, glued))
+        return mended.end
+
+    def _has_prose(self) -> bool:
+        return any(self.reply[start:end].strip(_INVISIBLE + "`") for start, end in self.prose)
+
+    def _decide(self) -> JsonPlan | Text:
+        alone = len(self.values) == 1 and self.damage is None and not self.blocks and not self._has_prose()
+        plans = [
+            v for v in self.values if (alone or not v.glued) and _is_plan(v.decoded.value, self.tools, alone=alone)
+        ]
+        if self.damage is not None and not (plans and self.damage.kind == "gap"):
+            raise _rejected(_worded(self.damage, self.reply), self.reply, self.name)
+        if not plans:
+            return self._text(self.values[0] if alone else None)
+        if len(plans) > 1:
+            if self._are_lines(plans):
+                return self._joined(plans)
+            if any(plan.decoded.value != plans[0].decoded.value for plan in plans):
+                places = [Place(start=plan.start, end=plan.start + 1) for plan in plans]
+                raise _rejected(say.several_plans(places), self.reply, self.name)
+        return self._plan(plans[-1])
+
+    def _text(self, alone: _Value | None) -> Text:
+        if alone is not None:
+            place = Place(start=alone.start, end=alone.end)
+            value = alone.decoded.value
+            problem = say.not_a_plan(place, describe(value)) if value else say.empty_plan(place)
+            raise _rejected(problem, self.reply, self.name)
+        kept: list[str] = []
+        at = begin = 0
+        for start, end in self.thoughts:
+            kept.append(self.reply[at:start])
+            at = end
+            if not "".join(kept).strip(_INVISIBLE):
+                begin = end
+        text = "".join([*kept, self.reply[at:]])
+        if not text.strip(_INVISIBLE):
+            raise _rejected(say.empty_reply(thinking=self.thinking), self.reply, self.name)
+        return Text(text, begin, tuple(self.blocks))
+
+    def _are_lines(self, plans: list[_Value]) -> bool:
+        """Whether the plans are single steps, one behind the other: a list whose brackets were left out."""
+        if not all(isinstance(plan.decoded.value, dict) and find_kind(plan.decoded.value)[0] for plan in plans):
+            return False
+        gaps = itertools.pairwise(plans)
+        return all(_BETWEEN_STEPS.match(self.reply[left.end : right.start]) for left, right in gaps)
+
+    def _joined(self, plans: list[_Value]) -> JsonPlan:
+        text = "[" + ",\n".join(plan.mended or self.reply[plan.start : plan.end] for plan in plans) + "]"
+        decoded = decode(text)
+        repairs = [
+            "read steps that stood one behind the other as one list",
+            *(r for plan in plans for r in plan.repairs),
+        ]
+        source = Source(text, self.name, 0, json=True)
+        return JsonPlan(decoded.value, source, decoded.faults, (*dict.fromkeys(repairs), *decoded.repairs))
+
+    def _plan(self, value: _Value) -> JsonPlan:
+        text = self.reply
+        repairs = (*value.repairs, *value.decoded.repairs)
+        if value.mended is not None:
+            text = text[: value.start] + value.mended + text[value.end :]
+        if "\ufeff" in text[: value.start]:
+            repairs = ("left out a byte order mark", *repairs)
+        source = Source(text, self.name, value.start, json=True)
+        return JsonPlan(value.decoded.value, source, value.decoded.faults, repairs)
+
+
+def _worded(damage: Damage, text: str) -> Diagnostic:
+    place = Place(start=damage.at, end=min(damage.at + 1, len(text)))
+    if damage.kind != "cut":
+        return say.broken_json(place, damage.problem, damage.help)
+    opened = Place(start=damage.open[0][1], end=damage.open[0][1] + 1)
+    return say.cut_off(place, ["text" if mark == '"' else mark for mark, _ in damage.open], opened)
+
+
+# --- does it look like a plan? ---------------------------------------------------------------------------------------
+
+
+def _is_plan(value: Json, tools: Collection[str], *, alone: bool) -> bool:
+    """Whether a JSON value is meant as a plan, judged by its keys. `alone`: there is nothing else in the reply."""
+    if isinstance(value, list):
+        return any(isinstance(item, dict) and _is_step(item, tools, alone) for item in value)
+    if not isinstance(value, dict):
+        return False
+    if _is_step(value, tools, alone):
+        return True
+    given = {PLAN.canonical(key): item for key, item in value.items() if item is not None}
+    steps = given.get("steps")
+    if isinstance(steps, str):
+        steps = steps.lstrip()
+        return steps.startswith(("[", "{")) and '"' in steps
+    if _is_plan(steps, tools, alone=alone):
+        return True
+    return alone and bool(given.keys() & {"answer", "cannot", "steps"})
+
+
+def _is_step(value: Mapping[str, Json], tools: Collection[str], alone: bool) -> bool:
+    kinds, sure = find_kind(value)
+    if not kinds:
+        return False
+    keys = {kind.canonical(key) for kind in kinds for key in value}
+    if CALL in kinds:
+        tool = next((item for key, item in value.items() if CALL.canonical(key) == "tool_name"), None)
+        if isinstance(tool, Mapping):
+            return "name" in tool
+        if not isinstance(tool, str) or not tool:
+            return len(kinds) > 1 and alone
+        return "tool_name" in value or "arguments" in keys or tool in tools or (sure and alone)
+    if kinds == [IF]:
+        return "then" in keys
+    if alone:
+        return True
+    if any(kind in (ANSWER, LET, NOTE) for kind in kinds):  # words that any data may have
+        known = all(kinds[0].canonical(key) or fold(key) in ANNOTATIONS for key in value)
+        return known and kinds != [ANSWER] and (LET not in kinds or isinstance(value.get("let"), dict))
+    return sure

@@ -1,0 +1,262 @@
+"""Program text -> `ast` tree in which every node knows its place, whatever Python runs us.
+
+CPython 3.11 gives nodes inside f-strings wrong columns and refuses f-strings that hold their own quote or a backslash
+in a hole; 3.12 reads both (PEP 701), and models write both. So f-strings are read by `fstrings.py`: before Python
+parses the text, each f-string is masked by a plain string of as many bytes, and when the tree is walked, `unmasked`
+gives the `JoinedStr` that a masked constant stands for, its holes parsed in the coordinates of the whole program.
+"""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import functools
+import re
+import warnings
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from toolplan.diagnostics import Place, Source
+from toolplan.parse.python_notation.fstrings import LINE_END, Hole, Strings, Unreadable, find_strings
+
+__all__ = ["MAX_CHARACTERS", "Located", "ProgramText", "read_expression", "read_text"]
+
+MAX_CHARACTERS = 200_000
+"""Longer programs are refused: Python's parser needs about a kilobyte of memory for a line of them."""
+
+Located: TypeAlias = "ast.expr | ast.stmt | ast.excepthandler | ast.keyword | ast.alias | ast.arg"
+
+
+@dataclass
+class ProgramText:
+    """A program's statements, its comments by line, and where each node stands."""
+
+    source: Source
+    body: list[ast.stmt]
+    lines: Lines
+    strings: Strings
+
+    def place(self, node: Located) -> Place:
+        """Return where the node stands in the source, in characters."""
+        start, end = self.span(node)
+        return Place(start=start, end=end)
+
+    def span(self, node: Located) -> tuple[int, int]:
+        """Return the character offsets of the node in the source."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        offset = self.lines.offset
+        return offset(node.lineno, node.col_offset), offset(node.end_lineno, node.end_col_offset)
+
+    def code(self, start: int, end: int) -> str:
+        """Return the source between the offsets, with blanks for its comments."""
+        text = self.source.text[start:end]
+        comments = self.strings.comments
+        index = bisect.bisect_left(comments, start, key=lambda comment: comment.start)
+        while index < len(comments) and comments[index].start < end:
+            comment = comments[index]
+            text = text[: comment.start - start] + " " * (comment.end - comment.start) + text[comment.end - start :]
+            index += 1
+        return text
+
+    @functools.cached_property
+    def comments(self) -> dict[int, str]:
+        """The program's comments without their `#`, by line number as the nodes have it."""
+        return {self.lines.locate(comment.start)[0]: comment.text for comment in self.strings.comments}
+
+    def unmasked(self, node: ast.Constant) -> ast.JoinedStr | None:
+        """Return the f-string that the constant stands for, or None when it is what it seems. Raises `Unreadable`."""
+        tokens = self.strings.between(*self.span(node))
+        if all(token.parts is None for token in tokens):
+            return None
+        values: list[ast.expr] = []
+        for token in tokens:
+            start = self.lines.locate(token.start)
+            end = self.lines.locate(token.end)
+            if token.parts is None:
+                text = self.source.text[token.start : token.end]
+                values += self._values([ast.literal_eval(text)], start, end)
+            else:
+                values += self._values(token.parts, start, end)
+        joined = ast.JoinedStr(_merged(values))
+        return ast.copy_location(joined, node)
+
+    def _values(
+        self, parts: list[str | Hole], start: tuple[int, int], end: tuple[int, int]
+    ) -> list[ast.expr]:
+        span = {"lineno": start[0], "col_offset": start[1], "end_lineno": end[0], "end_col_offset": end[1]}
+        values: list[ast.expr] = []
+        for part in parts:
+            if isinstance(part, str):
+                values.append(ast.Constant(part, **span))
+                continue
+            first = self.lines.locate(part.field_start)
+            last = self.lines.locate(part.field_end)
+            spec = None if part.spec is None else ast.JoinedStr(_merged(self._values(part.spec, first, last)), **span)
+            field = ast.FormattedValue(self._expression(part), part.conversion, spec)
+            field.lineno, field.col_offset = first
+            field.end_lineno, field.end_col_offset = last
+            values.append(field)
+        return values
+
+    def _expression(self, hole: Hole) -> ast.expr:
+        """Return the tree of a hole's expression, in the coordinates of the program."""
+        line, column = self.lines.locate(hole.start)
+        masked = self.strings.masked(hole.start, hole.end)
+        tree = _parse(f"({masked}\n)", "eval", self.lines, line - 1, column - 1)
+        assert isinstance(tree, ast.Expression)
+        for node in ast.walk(tree.body):
+            if isinstance(node, ast.expr | ast.keyword | ast.arg):
+                end_line, end_column = node.end_lineno or 1, node.end_col_offset or 0
+                if node.lineno == 1:
+                    node.col_offset += column - 1
+                node.end_col_offset = end_column + (column - 1 if end_line == 1 else 0)
+                node.lineno += line - 1
+                node.end_lineno = end_line + line - 1
+        return tree.body
+
+
+def read_text(source: Source) -> ProgramText:
+    """Return the tree of the program in `source.text`, from `source.start` on. Raises `Unreadable`."""
+    text, start = source.text, source.start
+    if len(text) - start > MAX_CHARACTERS:
+        message = f"the program has {len(text) - start:,} characters; at most {MAX_CHARACTERS:,} are read"
+        raise Unreadable(message, start, start, too_large=True)
+    lines = Lines(text, start)
+    strings = find_strings(text, start)
+    masked = strings.masked(start, len(text))
+    first = _FIRST_CODE.match(masked)
+    if first and first.group(1) and first.end() < len(masked):
+        return ProgramText(source, _indented(masked, lines), lines, strings)
+    tree = _parse(masked, "exec", lines, 0, 0)
+    assert isinstance(tree, ast.Module)
+    return ProgramText(source, tree.body, lines, strings)
+
+
+def read_expression(expression: str) -> ast.expr:
+    """Return the tree of an expression that stands alone; in its first line columns count from 1. Raises `Unreadable`."""
+    code = f"({expression}\n)"  # the brackets let it go over several lines
+    lines = Lines(code, 0)
+    strings = find_strings(code, 0)
+    tree = _parse(strings.masked(0, len(code)), "eval", lines, 0, 0)
+    assert isinstance(tree, ast.Expression)
+    if all(token.parts is None for token in strings.tokens):
+        return tree.body
+    return _Unmask(ProgramText(Source(code), [], lines, strings)).visit(tree.body)
+
+
+class _Unmask(ast.NodeTransformer):
+    """Puts f-strings in place of the constants that stand for them."""
+
+    def __init__(self, text: ProgramText) -> None:
+        self.text = text
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:  # noqa: N802 (the name is ast's)
+        found = self.text.unmasked(node) if isinstance(node.value, str) else None
+        return node if found is None else self.visit_JoinedStr(found)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.JoinedStr:  # noqa: N802 (the name is ast's)
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                part.value = self.visit(part.value)
+                if isinstance(part.format_spec, ast.JoinedStr):
+                    self.visit_JoinedStr(part.format_spec)
+        return node
+
+
+_FIRST_CODE = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*([ \t]*)")
+
+
+def _indented(code: str, lines: Lines) -> list[ast.stmt]:
+    """Return the statements of a program that is indented as a whole, as one cut from a list is: a block's body."""
+    lines.before = 1
+    tree = _parse("if 1:\n" + code, "exec", lines, 0, 0)
+    assert isinstance(tree, ast.Module)
+    block, *outside = tree.body
+    assert isinstance(block, ast.If)
+    if outside:
+        place = lines.offset(outside[0].lineno, 0)
+        raise Unreadable("unindent does not match the first line of the program", place, place + 1)
+    return block.body
+
+
+class Lines:
+    """Character offsets of (line, byte column) pairs in a text, and back. Lines count from 1, columns from 0.
+
+    `before` is how many lines Python was given in front of the text.
+    """
+
+    __slots__ = ("_plain", "_starts", "_text", "before")
+
+    def __init__(self, text: str, start: int) -> None:
+        self._text = text
+        self._plain = text.isascii()
+        self._starts = [start, *(match.end() for match in LINE_END.finditer(text, start)), len(text)]
+        self.before = 0
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the character offset of a line and a column in UTF-8 bytes."""
+        starts = self._starts
+        line -= self.before
+        if line < 1:
+            return starts[0]
+        if line >= len(starts):
+            return len(self._text)
+        begin = starts[line - 1]
+        if self._plain:
+            return begin + column
+        content = self._text[begin : starts[line]]
+        if content.isascii():
+            return begin + column
+        return begin + len(content.encode()[:column].decode("utf-8", "ignore"))
+
+    def locate(self, offset: int) -> tuple[int, int]:
+        """Return the line and the column in UTF-8 bytes of a character offset."""
+        line = max(1, bisect.bisect_right(self._starts, offset, hi=len(self._starts) - 1))
+        content = self._text[self._starts[line - 1] : offset]
+        return line + self.before, len(content) if self._plain else len(content.encode())
+
+
+def _parse(code: str, mode: Literal["exec", "eval"], lines: Lines, lines_before: int, shift: int) -> ast.AST:
+    """Return what Python reads in `code`, whose first line begins `lines_before` lines into the text.
+
+    `shift` is what must be added to a byte column of that first line.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a doubtful escape in a string is no concern of the plan's
+            return ast.parse(code, mode=mode)
+    except SyntaxError as error:
+        rows = LINE_END.split(code)
+
+        def offset(row: int | None, column: int | None) -> int | None:
+            if row is None or column is None or not 1 <= row <= len(rows):
+                return None
+            width = len(rows[row - 1][: max(0, column - 1)].encode())
+            return lines.offset(row + lines_before, width + (shift if row == 1 else 0))
+
+        start = offset(error.lineno, error.offset)
+        end = offset(error.end_lineno, error.end_offset)
+        start = lines.offset(len(rows) + lines_before, 0) if start is None else start
+        raise Unreadable(error.msg, start, end if end is not None and end > start else start) from None
+    except (RecursionError, MemoryError):
+        start = lines.offset(1 + lines_before, max(0, shift))
+        raise Unreadable("the program is nested too deeply to be read", start, start, too_large=True) from None
+
+
+def _merged(values: list[ast.expr]) -> list[ast.expr]:
+    """Return the parts of an f-string with neighbouring constants joined."""
+    merged: list[ast.expr] = []
+    for value in values:
+        last = merged[-1] if merged else None
+        if isinstance(value, ast.Constant) and isinstance(last, ast.Constant):
+            merged[-1] = ast.Constant(
+                str(last.value) + str(value.value),
+                lineno=last.lineno,
+                col_offset=last.col_offset,
+                end_lineno=value.end_lineno,
+                end_col_offset=value.end_col_offset,
+            )
+        else:
+            merged.append(value)
+    return merged

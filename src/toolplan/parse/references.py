@@ -1,0 +1,145 @@
+"""References written in other systems' styles, in a JSON plan.
+
+| style | whole text | inside longer text |
+| --- | --- | --- |
+| `${weather.temp}`, `${1.temp}`, `${1}.temp` | always | when all holes of the plan are written so (see below) |
+| `$var1.field$`, `$var1[0].field$` (NESTFUL, ComplexFuncBench) | always | when `var1` names something |
+| `$weather.temp` | when `weather` names something | never |
+| `$1`, `$1.temp` (LLMCompiler) | when a step has the number 1 as its label | never: it may be a price |
+| `#E1`, `#E1.temp` (ReWOO) | always | when there is such a step |
+
+`{expr}` is the language's own style, so in `"Total: ${total}"` the dollar is a dollar sign: `${...}` inside longer text
+is a reference only in a plan that never writes `{...}` without a dollar, and writes it outside of its answer too.
+(`{{name}}` is read by the templates themselves.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from toolplan.diagnostics import Place
+from toolplan.expressions import ExpressionError, Hole, Literal, Reference, Template, Text, parse_expression
+from toolplan.expressions.templates import parse_template
+from toolplan.values import Json
+
+__all__ = ["References"]
+
+_PATH = r"(?:\.[^.$\[\]{}\"\n]+|\[\d+\])*"
+_BRACES = re.compile(r"\$\{([^{}]*)\}((?:\.\w+|\[\d+\])*)")
+_DOLLARS = re.compile(rf"\$([^\W\d]\w*)({_PATH})\$")
+_PLAIN = re.compile(r"\$(\w+)((?:\.\w+|\[\d+\])*)")
+_EVIDENCE = re.compile(r"#(E\d+)((?:\.\w+|\[\d+\])*)")
+_OWN_HOLE = re.compile(r"(?<![\${])\{\s*[^\W\d]")
+_DOLLAR_HOLE = re.compile(r"\$\{\s*\w")
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+
+
+@dataclass
+class References:
+    """Reads the references of one plan. `labels` maps what steps are called in it to their names."""
+
+    dollar_holes: bool = False
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def in_plan(cls, text: str, answers: Iterator[str]) -> References | None:
+        """Return a reader for the plan with this text, or None when nothing in it looks like such a reference."""
+        if "$" not in text and "#E" not in text:
+            return None
+        dollars = len(_DOLLAR_HOLE.findall(text))
+        in_answers = sum(len(_DOLLAR_HOLE.findall(answer)) for answer in answers)
+        return cls(dollars > in_answers and not _OWN_HOLE.search(text))
+
+    def whole(self, text: str) -> str | None:
+        """Return the expression that the whole text refers to, or None when it is not a reference."""
+        text = text.strip()
+        if match := _BRACES.fullmatch(text):
+            return self._readable(self._root(match[1].strip()) + match[2])
+        if match := _DOLLARS.fullmatch(text):
+            known = match[1] in self.labels
+            return self._readable(self._path(match[1], match[2])) if known or match[2] or match[1][-1].isdigit() else None
+        if match := _PLAIN.fullmatch(text):
+            return self._readable(self._path(match[1], match[2])) if match[1] in self.labels else None
+        if match := _EVIDENCE.fullmatch(text):
+            return self._readable(self._evidence(match[1]) + match[2])
+        return None
+
+    def in_expression(self, text: str) -> str:
+        """Return the text of an expression with the references in it written as plain names."""
+        text = _BRACES.sub(lambda match: f"({self._root(match[1].strip())}{match[2]})", text)
+        return _DOLLARS.sub(lambda m: self._path(m[1], m[2]) if m[1] in self.labels else m[0], text)
+
+    def template(self, text: str, place: Place) -> Template:
+        """Return the template that a text is, references of other styles included."""
+        whole = self.whole(text)
+        if whole is not None:
+            start = text.find(whole)
+            at = place.within(start, start + len(whole)) if start >= 0 else place
+            return Reference(parse_expression(whole, at), place)
+        parts: list[str | Hole] = []
+        at = 0
+        for start, end, expression in self._inside(text):
+            parts += _parts(text[at:start], place.within(at, start))
+            parts.append(Hole(parse_expression(expression, place.within(start, end)), text[start:end]))
+            at = end
+        if not at:
+            return parse_template(text, place)
+        parts += _parts(text[at:], place.within(at, len(text)))
+        return Text(tuple(parts), place)
+
+    def _inside(self, text: str) -> Iterator[tuple[int, int, str]]:
+        found: list[tuple[int, int, str]] = []
+        if self.dollar_holes:
+            found += [(m.start(), m.end(), self._root(m[1].strip()) + m[2]) for m in _BRACES.finditer(text)]
+        for match in _DOLLARS.finditer(text):
+            if match[1] in self.labels:
+                found.append((match.start(), match.end(), self._path(match[1], match[2])))
+        for match in _EVIDENCE.finditer(text):
+            if match[1] in self.labels or f"#{match[1]}" in self.labels or match[1][1:] in self.labels:
+                found.append((match.start(), match.end(), self._evidence(match[1]) + match[2]))
+        end = 0
+        for start, stop, expression in sorted(found):
+            if start >= end and self._readable(expression) is not None:
+                end = stop
+                yield start, stop, expression
+
+    def _root(self, written: str) -> str:
+        """Return what stands between `${` and `}`, with a step's number or label replaced by its name."""
+        match = re.match(r"\w+", written)
+        if match and (match[0] in self.labels or match[0].isdecimal()):
+            return self._name(match[0]) + written[match.end() :]
+        return written
+
+    def _name(self, label: str) -> str:
+        return self.labels.get(label) or (f"s{label}" if label.isdecimal() else label)
+
+    def _evidence(self, label: str) -> str:
+        known = self.labels.get(label) or self.labels.get(f"#{label}")
+        return known or self._name(label[1:])
+
+    def _path(self, root: str, path: str) -> str:
+        steps = [
+            f"[{index}]" if index else f".{name}" if name.isidentifier() else f"[{name.strip()!r}]"
+            for name, index in _STEP.findall(path)
+        ]
+        return self._name(root) + "".join(steps)
+
+    def _readable(self, expression: str) -> str | None:
+        try:
+            parse_expression(expression)
+        except ExpressionError:
+            return None
+        return expression
+
+
+def _parts(text: str, place: Place) -> list[str | Hole]:
+    """Return the parts of a piece of longer text, read in the language's own style."""
+    template = parse_template(text, place)
+    if isinstance(template, Text):
+        return list(template.parts)
+    if isinstance(template, Reference):
+        return [Hole(template.expression, text)]
+    literal: Json = template.value if isinstance(template, Literal) else text
+    return [literal] if isinstance(literal, str) and literal else []

@@ -1,0 +1,36 @@
+"""The text that a model sees: tools and a request become messages.
+
+`messages.py` puts the messages together; `english.py` and `chinese.py` hold the words (`wording.py` says which there
+are); `language.py` chooses between them; `concerned.py` picks the tools that a repair needs; `shorten.py` cuts results
+that are too long to show; `size.py` counts what a prompt costs.
+
+The order of a prompt is that of how seldom its parts change: rules and examples (never), the application's own rules
+and tools (per application), the situation (per call), the request. So a provider's prompt cache serves most of it.
+"""
+
+from toolplan.prompt.concerned import concerned_tools
+from toolplan.prompt.language import Language, language_of
+from toolplan.prompt.messages import (
+    PromptMessage,
+    StepReport,
+    answer_messages,
+    plan_messages,
+    reading_messages,
+    repair_messages,
+)
+from toolplan.prompt.size import PromptSize, estimate_tokens, measure
+
+__all__ = [
+    "Language",
+    "PromptMessage",
+    "PromptSize",
+    "StepReport",
+    "answer_messages",
+    "concerned_tools",
+    "estimate_tokens",
+    "language_of",
+    "measure",
+    "plan_messages",
+    "reading_messages",
+    "repair_messages",
+]

@@ -1,0 +1,60 @@
+"""The words of one language: every piece of text that a prompt is put together from.
+
+Pieces marked with `{...}` in their comment are `str.format` patterns; all others are sent as they stand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Wording"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What one language says. `example_tools` and `example_plans` are kept apart so that tests can run them."""
+
+    json_rules: str
+    """Role, the JSON notation, and how to plan well: everything that is the same for all tools and requests."""
+    example_tools: str
+    """The signatures of the made-up tools of the examples, exactly as `signatures` writes them."""
+    example_plans: tuple[tuple[str, str], ...]
+    """Pairs of a request and the reply to it."""
+    examples_heading: str
+    request_label: str
+    reply_label: str
+    tools_heading: str
+    no_tools: str
+    rules_heading: str
+    """Above the rules that the application adds."""
+    situation: str
+    """Pattern: {now}, {weekday}."""
+    weekdays: tuple[str, ...]
+    """Monday first."""
+    context_heading: str
+
+    repair: str
+    """Pattern: {diagnostics}. The last message of a repair."""
+    repair_prose: str
+    """Pattern: {diagnostics}. The same for a reply that held no plan, so that there is nothing to quote."""
+    other_tools: str
+    """Pattern: {names}."""
+
+    answer_rules: str
+    results_heading: str
+    """Pattern: {mark}, the word that opens and closes the results."""
+    request_heading: str
+    shortened_items: str
+    """Pattern: {left}, {all}."""
+    shortened_text: str
+    """Pattern: {left}, {all}."""
+    shortened_fields: str
+    """Pattern: {left}, {all}."""
+    left_out: str
+    """Stands for a value for which there was no room at all."""
+
+    reading_rules: str
+    """Pattern: {schema}. For the quarantined reading of a text."""
+    data_heading: str
+    """Pattern: {mark}."""
+    question_heading: str

@@ -1,0 +1,201 @@
+"""Events that go into the machine, commands that come out, and the record of what happened to a step.
+
+`key` names one running attempt; it is a number that the machine gave out with the command. Times are seconds since
+the run started; the engine measures them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from toolplan.values import Json
+
+__all__ = [
+    "AskModelNow",
+    "AskUserNow",
+    "CallFailed",
+    "CallSucceeded",
+    "CancelCall",
+    "CancelRun",
+    "Command",
+    "Effect",
+    "Event",
+    "FinishRun",
+    "RetryDue",
+    "RetryLater",
+    "RunOutcome",
+    "ShowNote",
+    "StartCall",
+    "StartRun",
+    "StepOutcome",
+    "StepRecord",
+]
+
+Effect: TypeAlias = Literal["none", "failed", "unknown"]
+"""What is known about the effect of a call that did not succeed: that nothing happened; that the tool itself reported
+a failure, which does not prove that; or nothing at all (it timed out or was cancelled)."""
+
+StepOutcome: TypeAlias = Literal[
+    "running", "succeeded", "failed", "unknown", "skipped", "cancelled", "waiting", "not_run"
+]
+
+RunOutcome: TypeAlias = Literal["succeeded", "failed", "cannot", "replan", "cancelled"]
+
+
+# Events ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StartRun:
+    """The run begins. `now` is its ISO time, the value of the name `now` in the plan."""
+
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallSucceeded:
+    """A call, an `ask_model` or an `ask_user` has its value."""
+
+    key: int
+    value: Json
+    started_seconds: float = 0.0
+    at_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailed:
+    """A call went wrong, was refused or timed out; `effect` says what is known about its effect."""
+
+    key: int
+    error: str
+    effect: Effect = "failed"
+    retryable: bool = True
+    started_seconds: float = 0.0
+    at_seconds: float = 0.0
+    retry_after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RetryDue:
+    """The waiting time of a `RetryLater` is over."""
+
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRun:
+    """Somebody wants the run to end now."""
+
+    reason: str = "the run was cancelled"
+
+
+Event: TypeAlias = StartRun | CallSucceeded | CallFailed | RetryDue | CancelRun
+
+
+# Commands -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StartCall:
+    """Call this tool with these arguments. `origins` are the ids of the steps the arguments came from."""
+
+    key: int
+    step: str
+    tool: str
+    arguments: dict[str, Json]
+    origins: frozenset[str] = frozenset()
+    attempt: int = 1
+    timeout_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskModelNow:
+    """Ask a model this question about this data; the reply must fit the schema `returns`."""
+
+    key: int
+    step: str
+    question: str
+    data: Json
+    returns: dict[str, Json]
+    origins: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class AskUserNow:
+    """Ask a person. When nobody can be asked, the run waits."""
+
+    key: int
+    step: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelCall:
+    """Nobody needs this running call any more."""
+
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class RetryLater:
+    """Report `RetryDue` after at most `wait_seconds`; the engine adds the jitter."""
+
+    key: int
+    step: str
+    wait_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShowNote:
+    """Show this to whoever watches."""
+
+    step: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinishRun:
+    """The run is over. `text` is the answer, the reason why it cannot be done, or why a replan is needed."""
+
+    outcome: RunOutcome
+    text: str | None = None
+    error: str | None = None
+    failed_step: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+Command: TypeAlias = StartCall | AskModelNow | AskUserNow | CancelCall | RetryLater | ShowNote | FinishRun
+
+
+# Records --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class StepRecord:
+    """What happened to one call (or question): the row that a result shows. Times are seconds since the run started."""
+
+    id: str
+    tool: str
+    path: tuple[int, ...] = ()
+    arguments: dict[str, Json] | None = None
+    outcome: StepOutcome = "running"
+    result: Json = None
+    error: str | None = None
+    attempts: int = 0
+    started_seconds: float | None = None
+    finished_seconds: float | None = None
+    origins: frozenset[str] = field(default_factory=frozenset[str])
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the row of the JSON interface."""
+        return {
+            "id": self.id,
+            "tool": self.tool,
+            "arguments": self.arguments,
+            "outcome": self.outcome,
+            "result": self.result,
+            "error": self.error,
+            "started_seconds": self.started_seconds,
+            "finished_seconds": self.finished_seconds,
+        }

@@ -1,0 +1,20 @@
+"""A test kit for tools and plans: scripted models, simulated time, a plain interpreter to compare with.
+
+`ScriptedModel` and `FunctionModel` stand in for a language model. `run_in_written_order` runs a checked plan one step
+after the other, as its meaning is defined; `simulate` runs it with the real scheduler on a virtual clock, where calls
+take random times and overlap as they may. Whatever the times, both must leave the same world.
+"""
+
+from toolplan.models import FunctionModel, RecordingModel, ScriptedModel
+from toolplan.testing.interpreter import Reference, run_in_written_order
+from toolplan.testing.simulation import Simulation, simulate
+
+__all__ = [
+    "FunctionModel",
+    "RecordingModel",
+    "Reference",
+    "ScriptedModel",
+    "Simulation",
+    "run_in_written_order",
+    "simulate",
+]

@@ -1,0 +1,28 @@
+"""Tools: what a plan can call.
+
+A function becomes a `Tool` (`tool.py`): `callee.py` looks at the callable, `schema.py` and `adapters.py` turn its hints
+into JSON Schema and JSON into what it expects, `results.py` does the same for what it returns, `docstrings.py` reads
+its texts, `declaration.py` checks what is declared beside it, `faults.py` says why arguments do not fit, and
+`signature.py` writes tools as a model sees them. A `ToolSet` (`toolset.py`) holds them by name.
+"""
+
+from toolplan.tools.context import ToolContext
+from toolplan.tools.declaration import Declaration, RateLimit
+from toolplan.tools.faults import ArgumentFault, FaultKind
+from toolplan.tools.signature import signatures
+from toolplan.tools.tool import Tool, is_marked, tool
+from toolplan.tools.toolset import ToolSet, ToolSource
+
+__all__ = [
+    "ArgumentFault",
+    "Declaration",
+    "FaultKind",
+    "RateLimit",
+    "Tool",
+    "ToolContext",
+    "ToolSet",
+    "ToolSource",
+    "is_marked",
+    "signatures",
+    "tool",
+]

@@ -1,0 +1,230 @@
+"""What is declared beside a tool: effects, limits, states, approval. Checked when written, not when used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias, TypedDict, cast
+
+from toolplan.diagnostics import nearest
+from toolplan.effects import UNDECLARED, Effects, declare
+from toolplan.errors import UsageError
+from toolplan.plan import Retry
+
+__all__ = ["Approval", "Availability", "Declaration", "Declared", "Facts", "RateLimit", "RunsIn"]
+
+Approval: TypeAlias = Literal["allow", "ask", "deny"]
+RunsIn: TypeAlias = Literal["thread", "loop", "process"]
+Availability: TypeAlias = "str | Callable[[], bool | str | None]"
+"""`"env:NAME"` (a variable that is set), `"cmd:NAME"` (a command on the path), or a function that returns whether the
+tool can be used, or the reason why not as text."""
+
+_PER = {"s": 1.0, "sec": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0}
+_RATE = re.compile(r"\s*(\d+)\s*/\s*([a-z]+)\s*\Z")
+_NAME = re.compile(r"[^\s{}\[\]()\"'`,;=\\]{1,128}\Z")
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """At most `calls` calls in any `seconds` seconds."""
+
+    calls: int
+    seconds: float = 1.0
+
+
+class Facts(TypedDict, total=False):
+    """The keywords of `@tool` besides name and description."""
+
+    pure: bool
+    reads: str | tuple[str, ...] | list[str]
+    writes: str | tuple[str, ...] | list[str]
+    idempotent: bool
+    timeout_seconds: float
+    retry: Retry | int
+    max_concurrency: int
+    rate_limit: RateLimit | str | tuple[int, float]
+    requires: str | tuple[str, ...] | list[str]
+    ensures: str | tuple[str, ...] | list[str]
+    available: Availability
+    approval: Approval
+    untrusted: bool
+    probe: Callable[..., Any]
+    compensate: Callable[..., Any]
+    runs_in: RunsIn
+
+
+class Declared(Facts, total=False):
+    """The keywords of `@tool`."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """The keywords of `@tool`, checked and in one form. Nothing declared is `Declaration()`."""
+
+    name: str | None = None
+    description: str | None = None
+    effects: Effects = UNDECLARED
+    idempotent: bool = False
+    timeout_seconds: float | None = None
+    retry: Retry | None = None
+    max_concurrency: int | None = None
+    rate_limit: RateLimit | None = None
+    requires: tuple[str, ...] = ()
+    ensures: tuple[str, ...] = ()
+    available: Availability | None = None
+    approval: Approval | None = None
+    untrusted: bool = False
+    probe: Callable[..., Any] | None = None
+    compensate: Callable[..., Any] | None = None
+    runs_in: RunsIn | None = None
+
+    @classmethod
+    def of(cls, keywords: Mapping[str, Any]) -> Declaration:
+        """Return the declaration that the keywords of `@tool` make. Raises `UsageError` for a wrong one."""
+        known = [*Declared.__annotations__, *Facts.__annotations__]
+        for keyword in keywords:
+            if keyword not in known:
+                near = nearest(keyword, known)
+                hint = f"did you mean `{near}`?" if near else "it knows " + ", ".join(f"`{name}`" for name in known)
+                raise UsageError(f"`tool` has no keyword `{keyword}`; {hint}")
+        given = {name: value for name, value in keywords.items() if value is not None}
+        effects = declare(
+            pure=bool(given.pop("pure", False)), reads=given.pop("reads", ()), writes=given.pop("writes", ())
+        )
+        for name, check in _CHECKS.items():
+            if name in given:
+                given[name] = check(given[name])
+        return cls(effects=effects, **given)
+
+    def changed(self, keywords: Mapping[str, Any]) -> Declaration:
+        """Return this declaration with the keywords that are given replacing what was said before."""
+        newer = Declaration.of(keywords)
+        effects_given = any(keyword in keywords for keyword in ("pure", "reads", "writes"))
+        names = {f.name for f in fields(Declaration)} - {"effects"}
+        changes = {name: getattr(newer, name) for name in names if name in keywords}
+        return replace(self, **changes, **({"effects": newer.effects} if effects_given else {}))
+
+    def unknown_placeholder(self, arguments: Iterable[str]) -> str | None:
+        """Return what is wrong with the first `{placeholder}` that is none of the arguments, or None."""
+        known = list(arguments)
+        spoken: list[tuple[str, str]] = [(name, "reads") for name in self.effects.reads]
+        spoken += [(name, "writes") for name in self.effects.writes]
+        spoken += [(name, "requires") for name in self.requires] + [(name, "ensures") for name in self.ensures]
+        for text, keyword in spoken:
+            for placeholder in _PLACEHOLDER.findall(text):
+                root = placeholder.split(".")[0]
+                if root not in known:
+                    near = nearest(root, known)
+                    parameters = ", ".join(f"`{name}`" for name in known) or "none"
+                    hint = f"; did you mean `{near}`?" if near else ""
+                    return f"`{keyword}={text!r}` speaks of `{{{root}}}`, but the parameters are: {parameters}{hint}"
+        return None
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not _NAME.match(value):
+        raise UsageError(
+            f"a tool cannot be named {value!r}; a name has 1 to 128 characters, no spaces, quotes, commas or brackets"
+        )
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"`description` must be text, but is {value!r}")
+    return value
+
+
+def _positive(keyword: str) -> Callable[[Any], float]:
+    def check(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            raise UsageError(f"`{keyword}` must be a number above 0, but is {value!r}")
+        return value
+
+    return check
+
+
+def _count(keyword: str) -> Callable[[Any], int]:
+    def check(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise UsageError(f"`{keyword}` must be a whole number of at least 1, but is {value!r}")
+        return value
+
+    return check
+
+
+def _retry(value: Any) -> Retry:
+    return value if isinstance(value, Retry) else Retry(attempts=_count("retry")(value))
+
+
+def _rate_limit(value: Any) -> RateLimit:
+    if isinstance(value, str) and (match := _RATE.match(value)) and match[2] in _PER and int(match[1]):
+        return RateLimit(int(match[1]), _PER[match[2]])
+    if isinstance(value, RateLimit):
+        return value
+    if isinstance(value, tuple) and len(cast("tuple[Any, ...]", value)) == 2:
+        calls, seconds = cast("tuple[Any, Any]", value)
+        return RateLimit(_count("rate_limit")(calls), _positive("rate_limit")(seconds))
+    raise UsageError(f'`rate_limit` must be like "10/min" or (calls, seconds), but is {value!r}')
+
+
+def _states(keyword: str) -> Callable[[Any], tuple[str, ...]]:
+    def check(value: Any) -> tuple[str, ...]:
+        states: tuple[Any, ...] = (value,) if isinstance(value, str) else tuple(value)
+        if not all(isinstance(state, str) and state.strip() for state in states):
+            raise UsageError(f'`{keyword}` must be a state such as "page:open", or several, but is {value!r}')
+        return states
+
+    return check
+
+
+def _available(value: Any) -> Availability:
+    if callable(value):
+        return value
+    if isinstance(value, str) and re.match(r"(env|cmd):\S+\Z", value):
+        return value
+    raise UsageError(
+        f'`available` must be "env:VARIABLE", "cmd:COMMAND" or a function that says whether, but is {value!r}'
+    )
+
+
+def _one_of(keyword: str, *allowed: str) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if value not in allowed:
+            raise UsageError(f"`{keyword}` must be one of {', '.join(map(repr, allowed))}, but is {value!r}")
+        return value
+
+    return check
+
+
+def _function(keyword: str) -> Callable[[Any], Callable[..., Any]]:
+    def check(value: Any) -> Callable[..., Any]:
+        if not callable(value):
+            raise UsageError(f"`{keyword}` must be a function, but is {value!r}")
+        return value
+
+    return check
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "name": _name,
+    "description": _text,
+    "idempotent": bool,
+    "timeout_seconds": _positive("timeout_seconds"),
+    "retry": _retry,
+    "max_concurrency": _count("max_concurrency"),
+    "rate_limit": _rate_limit,
+    "requires": _states("requires"),
+    "ensures": _states("ensures"),
+    "available": _available,
+    "approval": _one_of("approval", "allow", "ask", "deny"),
+    "untrusted": bool,
+    "probe": _function("probe"),
+    "compensate": _function("compensate"),
+    "runs_in": _one_of("runs_in", "thread", "loop", "process"),
+}

@@ -1,0 +1,523 @@
+"""A tool: a callable with a name, a schema of what it takes and returns, and what is declared about its calls."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import os
+import shutil
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar, Unpack, cast, overload
+
+from toolplan.effects import Effects
+from toolplan.errors import ArgumentsRefused, UsageError
+from toolplan.plan import Retry
+from toolplan.tools.callee import (
+    MISSING,
+    Callee,
+    Parameter,
+    ResultKind,
+    defining_names,
+    inspect_callable,
+    place_of,
+    result_kind,
+)
+from toolplan.tools.context import ToolContext
+from toolplan.tools.declaration import Approval, Availability, Declaration, Declared, Facts, RateLimit, RunsIn
+from toolplan.tools.docstrings import Documentation, read_docstring
+from toolplan.tools.faults import ArgumentFault, Checker, fault_text
+from toolplan.tools.results import Results, results_of
+from toolplan.tools.schema import (
+    Argument,
+    Arguments,
+    admits_null,
+    copied,
+    describe_arguments,
+    is_strict,
+    remote_reference,
+)
+from toolplan.values import Json
+
+if typing.TYPE_CHECKING:
+    from toolplan.expressions.types import Type
+
+__all__ = ["Tool", "tool"]
+
+_MARK = "__toolplan__"
+_OPENING = (
+    "additionalProperties",
+    "unevaluatedProperties",
+    "patternProperties",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "$ref",
+)
+"""Keywords by which a schema says itself what other properties an object may have."""
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Tool:
+    """A callable as the rest of toolplan sees it. Make one with `Tool.of` or `Tool.from_schema`.
+
+    Calling it calls the function, with Python arguments and no checks. A plan goes another way: `bind` checks JSON
+    arguments and converts them, the engine makes the call, `to_value` turns what came back into a JSON value. An async
+    function gives an awaitable; so may a plain one that wraps it, so whoever calls looks at what came back.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        declaration: Declaration,
+        *,
+        name: str,
+        place: str,
+        arguments: Arguments,
+        results: Results,
+        is_async: bool,
+        call: Callable[..., Any],
+        document: Callable[[], Documentation],
+    ) -> None:
+        self.function = function
+        self.name = name
+        self.place = place
+        """Where the function was written, for messages."""
+        self.is_async = is_async
+        self._arguments = arguments
+        self._results = results
+        self._call = call
+        self._document = document
+        self._declare(declaration)
+        self._never_null = frozenset(
+            a.name
+            for a in arguments.items
+            if not a.required and not admits_null(a.schema, arguments.schema.get("$defs", {}))
+        )
+
+    def _declare(self, declaration: Declaration) -> None:
+        problem = declaration.unknown_placeholder(self._arguments.names) if not self._is_open else None
+        if problem:
+            raise UsageError(f"`{self.name}` ({self.place}): {problem}")
+        self.declaration = declaration
+        self.effects: Effects = declaration.effects
+        self.idempotent: bool = declaration.idempotent
+        self.timeout_seconds: float | None = declaration.timeout_seconds
+        self.retry: Retry | None = declaration.retry
+        self.max_concurrency: int | None = declaration.max_concurrency
+        self.rate_limit: RateLimit | None = declaration.rate_limit
+        self.requires: tuple[str, ...] = declaration.requires
+        self.ensures: tuple[str, ...] = declaration.ensures
+        self.available: Availability | None = declaration.available
+        self.approval: Approval | None = declaration.approval
+        self.untrusted: bool = declaration.untrusted
+        self.probe: Callable[..., Any] | None = declaration.probe
+        self.compensate: Callable[..., Any] | None = declaration.compensate
+        self.runs_in: RunsIn = declaration.runs_in or ("loop" if self.is_async else "thread")
+        if self.is_async and self.runs_in != "loop":
+            raise UsageError(f"`{self.name}` ({self.place}) is async, so it runs in the loop, not in a {self.runs_in}")
+        if self.runs_in == "process" and self._arguments.contexts:
+            raise UsageError(f"`{self.name}` ({self.place}) takes a ToolContext, which cannot go to another process")
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], **declared: Unpack[Declared]) -> Tool:
+        """Return the tool that a function, method, partial or callable object makes.
+
+        Keywords add to what `@tool` said about it, or replace it. Raises `UsageError` when it cannot be a tool.
+        """
+        if isinstance(function, Tool):
+            return function.changed(**declared) if declared else function
+        mark = _mark_of(function)
+        declaration = mark.declaration.changed(declared) if mark else Declaration.of(declared)
+        callee = inspect_callable(function, mark.names if mark else None, named=declaration.name is not None)
+        name = declaration.name or callee.name
+        return cls(
+            function,
+            declaration,
+            name=name,
+            place=callee.place,
+            arguments=describe_arguments(callee),
+            results=results_of(callee),
+            is_async=callee.is_async,
+            call=_listing(function, callee.result),
+            document=functools.partial(_documented, callee),
+        )
+
+    @classmethod
+    def from_schema(
+        cls,
+        name: str,
+        description: str,
+        parameters: Mapping[str, Any],
+        function: Callable[..., Any],
+        returns: Mapping[str, Any] | None = None,
+        **declared: Unpack[Facts],
+    ) -> Tool:
+        """Return a tool whose schemas are given: one of an MCP server, an OpenAPI document, a benchmark.
+
+        `function` takes the arguments as keywords, as they are; it may take a `ToolContext` too. Raises `UsageError`
+        for a schema that is none, is not one of an object, or refers to something outside of itself. A schema that
+        lists properties and says nothing about others is taken to be closed, so that a misspelt argument is noticed.
+        """
+        declaration = Declaration.of({**declared, "name": name, "description": description})
+        schema = copied(dict(parameters))
+        is_closed = "properties" in schema and not any(keyword in schema for keyword in _OPENING)
+        _check_schema(schema, f"the parameters of `{name}`")
+        if schema.setdefault("type", "object") != "object" or not isinstance(schema.setdefault("properties", {}), dict):
+            raise UsageError(f"the parameters of `{name}` must be a schema of an object with `properties`")
+        if returns is not None:
+            _check_schema(dict(returns), f"the result of `{name}`")
+        if is_closed:
+            schema["additionalProperties"] = False
+        required = schema.setdefault("required", [])
+        items = tuple(
+            Argument(argument, argument, "keyword", inner, argument in required, copied)
+            for argument, inner in schema["properties"].items()
+        )
+        contexts, is_async, kind = _inside(function)
+        return cls(
+            function,
+            declaration,
+            name=name,
+            place=place_of(function),
+            arguments=Arguments(items, schema, copied, contexts),
+            results=Results(copied(dict(returns)) if returns is not None else None),
+            is_async=is_async,
+            call=_listing(function, kind),
+            document=Documentation,
+        )
+
+    def changed(self, **declared: Unpack[Declared]) -> Tool:
+        """Return this tool with other declarations; keywords that are not given stay. `name` renames it."""
+        return self._with(self.declaration.changed(declared))
+
+    def with_effects(self, effects: Effects) -> Tool:
+        """Return this tool with other effects, for `effects.INDEPENDENT` and its like, which no keyword says."""
+        return self._with(replace(self.declaration, effects=effects))
+
+    def _with(self, declaration: Declaration) -> Tool:
+        other = copy.copy(self)
+        for cached in ("description", "_documentation", "signature", "call_signature"):
+            other.__dict__.pop(cached, None)
+        if declaration.name:
+            other.name = declaration.name
+        other._declare(declaration)
+        return other
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the function returns for these Python arguments."""
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.call_signature}>"
+
+    # --- what the model and the checker see ---
+
+    @functools.cached_property
+    def _documentation(self) -> Documentation:
+        return self._document()
+
+    @functools.cached_property
+    def description(self) -> str:
+        """What the tool does: as declared, else from the docstring; empty when nobody says."""
+        declared = self.declaration.description
+        return declared if declared is not None else self._documentation.description
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of the description, on one line."""
+        return " ".join(self.description.strip().split("\n\n")[0].split())
+
+    @functools.cached_property
+    def result_description(self) -> str:
+        """What the docstring says about the result."""
+        return self._documentation.returns
+
+    @functools.cached_property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments object, with a description of each argument if there is one."""
+        schema = self._arguments.schema
+        described = self._documentation.parameters
+        properties = {}
+        for argument in self._arguments.items:
+            shown = schema["properties"][argument.name]
+            text = described.get(argument.parameter) or described.get(argument.name)
+            properties[argument.name] = {**shown, "description": text} if text and "description" not in shown else shown
+        return {**schema, "properties": properties}
+
+    @functools.cached_property
+    def returns(self) -> dict[str, Any] | None:
+        """The JSON Schema of the result; None when it is unknown."""
+        schema = self._results.schema
+        if schema is None or not self.result_description or "description" in schema:
+            return schema
+        return {**schema, "description": self.result_description}
+
+    @functools.cached_property
+    def strict_compatible(self) -> bool:
+        """Whether providers' strict mode can express the parameters; otherwise the tool has to be sent without it."""
+        return is_strict(self._arguments.schema)
+
+    @functools.cached_property
+    def result_type(self) -> Type:
+        """The static type of the result."""
+        from toolplan.expressions.types import from_schema
+
+        return from_schema(self.returns)
+
+    @functools.cached_property
+    def argument_types(self) -> Mapping[str, Type]:
+        """The static type of each argument."""
+        from toolplan.expressions.types import from_schema
+
+        definitions = self._arguments.schema.get("$defs")
+        shared = {"$defs": definitions} if definitions else {}
+        return {a.name: from_schema({**a.schema, **shared}) for a in self._arguments.items}
+
+    @functools.cached_property
+    def signature(self) -> str:
+        """The tool as a typed one-line signature, with the fields of its result."""
+        from toolplan.tools.signature import signature_of
+
+        return signature_of(self, with_fields=True)
+
+    @functools.cached_property
+    def call_signature(self) -> str:
+        """The tool as a typed one-line signature; models are only named."""
+        from toolplan.tools.signature import signature_of
+
+        return signature_of(self, with_fields=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything that is known about the tool as JSON."""
+        effects = self.effects
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters,
+            "returns": self.returns,
+            "signature": self.signature,
+            "effects": {
+                "declared": effects.declared,
+                "pure": effects.declared and not effects.reads and not effects.writes,
+                "reads": list(effects.reads),
+                "writes": list(effects.writes),
+            },
+            "idempotent": self.idempotent,
+            "requires": list(self.requires),
+            "ensures": list(self.ensures),
+            "approval": self.approval,
+            "untrusted": self.untrusted,
+            "available": self.why_unavailable() is None,
+            "timeout_seconds": self.timeout_seconds,
+            "max_concurrency": self.max_concurrency,
+            "async": self.is_async,
+            "runs_in": self.runs_in,
+            "strict_compatible": self.strict_compatible,
+        }
+
+    # --- arguments in, result out ---
+
+    def normalise(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the arguments without each `null` that means "not given": for an optional one that forbids null."""
+        if self._never_null and None in arguments.values():
+            never = self._never_null
+            return {name: value for name, value in arguments.items() if value is not None or name not in never}
+        return arguments
+
+    def accepts(self, arguments: Mapping[str, Json]) -> bool:
+        """Return whether the arguments, taken as they are, fit the schema."""
+        return self._checker.fits(arguments)
+
+    def faults(self, arguments: Mapping[str, Json]) -> list[ArgumentFault]:
+        """Return everything that is wrong with the arguments, taken as they are; empty when they fit."""
+        checker = self._checker
+        return [] if checker.fits(arguments) else checker.faults(arguments, "the arguments object")
+
+    def bind(self, arguments: Mapping[str, Json], context: ToolContext | None = None) -> Callable[[], Any]:
+        """Return the call of the function with these JSON arguments, normalised, checked and converted.
+
+        The arguments are copied: nothing that the function does to its own changes these. The call of a generator
+        returns a list. Raises `ArgumentsRefused`, saying everything that does not fit.
+        """
+        if self._never_null:
+            arguments = self.normalise(arguments)
+        if not self._checker.fits(arguments):
+            faults = self._checker.faults(arguments, "the arguments object")
+            raise ArgumentsRefused(f"`{self.name}` was not called: " + "; ".join(map(fault_text, faults)))
+        try:
+            return self._arguments.bound(self._call, arguments, context)
+        except ArgumentsRefused as error:
+            raise ArgumentsRefused(f"`{self.name}` was not called: {error.message}") from error
+
+    def to_value(self, raw: Any) -> Json:
+        """Return the JSON value of what the function returned; see `values.to_json` for the forms.
+
+        It shares nothing with `raw` that the function could still change. Raises `ResultRefused`.
+        """
+        return self._results.value(raw, self.name)
+
+    def why_unavailable(self) -> str | None:
+        """Return why the tool cannot be used here and now, or None. Asks the environment or the tool's own function."""
+        available = self.available
+        if available is None:
+            return None
+        if callable(available):
+            answer = available()
+            if answer is None or answer is True:
+                return None
+            return answer if isinstance(answer, str) and answer else f"`{self.name}` says that it is not available"
+        kind, _, wanted = available.partition(":")
+        if kind == "env":
+            return None if os.environ.get(wanted) else f"the environment variable `{wanted}` is not set"
+        return None if shutil.which(wanted) else f"the command `{wanted}` is not installed"
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether the function wants to know about the call it is in (`ToolContext`)."""
+        return bool(self._arguments.contexts)
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether a plan may give arguments that no parameter names."""
+        return self._arguments.schema.get("additionalProperties", True) is not False
+
+    @functools.cached_property
+    def _checker(self) -> Checker:
+        return Checker(self._arguments.schema)
+
+
+@overload
+def tool(function: F, /, **declared: Unpack[Declared]) -> F: ...
+@overload
+def tool(**declared: Unpack[Declared]) -> Callable[[F], F]: ...
+def tool(function: Any = None, /, **declared: Unpack[Declared]) -> Any:
+    """Return the function, declared to be a tool: `@tool`, or `@tool(reads="weather", ...)`.
+
+    It stays the function it was, to be called as before; what was declared is kept on it and read by `Tool.of` and
+    `ToolSet.of`. Works on functions, methods of any kind, partials and callable objects. What cannot keep a mark (a
+    method of an instance, a builtin) or has one already comes back as a callable `Tool`. Raises `UsageError` for a
+    wrong declaration.
+
+        name, description     instead of the function's own
+        pure                  a call changes and reads nothing outside of its arguments
+        reads, writes         resources, such as "weather" or "mailbox:{to}" with an argument's value in it
+        idempotent            calling again with the same arguments changes nothing more
+        timeout_seconds, retry, max_concurrency, rate_limit ("10/min")
+        requires, ensures     states, such as "page:open"
+        available             "env:API_KEY", "cmd:git", or a function that says whether, or why not
+        approval              "allow", "ask" or "deny"
+        untrusted             the result may hold other people's text
+        probe, compensate     functions that say whether the effect happened, and that undo it
+        runs_in               "thread" (a plain function's default), "loop" (an async one's) or "process"
+    """
+    if function is None:
+        return functools.partial(tool, **declared)
+    if isinstance(function, Tool):
+        return function.changed(**declared)
+    if not (callable(function) or isinstance(function, classmethod)):
+        raise UsageError(f"`tool` decorates a function, but found {function!r}; write `@tool` or `@tool(reads=...)`")
+    declaration = Declaration.of(declared)
+    _check_placeholders(function, declaration)
+    mark = _Mark(declaration, defining_names(function))
+    holder: Any = function.__func__ if isinstance(function, staticmethod | classmethod) else function
+    if _MARK in getattr(holder, "__dict__", ()):
+        return Tool.of(function, **declared)
+    try:
+        setattr(holder, _MARK, mark)
+    except (AttributeError, TypeError):
+        return Tool.of(function, **declared)
+    return cast("Any", function)
+
+
+class _Mark:
+    """What `@tool` leaves on a function: the declaration, and local names that its annotations mention."""
+
+    def __init__(self, declaration: Declaration, names: Mapping[str, Any]) -> None:
+        self.declaration = declaration
+        self.names = names
+
+
+def _mark_of(function: Any) -> _Mark | None:
+    """Return the mark on a function, on what is inside of partials made of it, or on the `__call__` of an object."""
+    while True:
+        for holder in (function, getattr(type(function), "__call__", None)):  # noqa: B004 - the function is wanted
+            mark = getattr(holder, _MARK, None)
+            if isinstance(mark, _Mark):
+                return mark
+        if not isinstance(function, functools.partial):
+            return None
+        function = cast("Any", function.func)
+
+
+def is_marked(function: Any) -> bool:
+    """Return whether `@tool` was put on this."""
+    return _mark_of(function) is not None
+
+
+def _check_placeholders(function: Any, declaration: Declaration) -> None:
+    """Refuse a placeholder that names no parameter while the wrong line is still on the stack."""
+    plain: Any = function.__func__ if isinstance(function, staticmethod | classmethod) else function
+    try:
+        parameters = inspect.signature(plain).parameters
+    except (ValueError, TypeError):
+        return
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        return
+    problem = declaration.unknown_placeholder(parameters)
+    if problem is None:
+        return
+    try:  # an argument may have another name than its parameter
+        names = describe_arguments(inspect_callable(plain, named=True)).names
+    except UsageError:
+        names = tuple(parameters)
+    problem = declaration.unknown_placeholder(names)
+    if problem:
+        raise UsageError(f"`{getattr(plain, '__name__', plain)}` ({place_of(plain)}): {problem}")
+
+
+def _listing(function: Callable[..., Any], kind: ResultKind) -> Callable[..., Any]:
+    """Return what to call so that a call gives a value, not something that has to be iterated over to be known."""
+    if kind == "iterator":
+        return functools.partial(_listed, function)
+    if kind == "async iterator":
+        return functools.partial(_listed_async, function)
+    return function
+
+
+def _listed(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> list[Any]:
+    return list(function(*args, **kwargs))
+
+
+async def _listed_async(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> list[Any]:
+    iterator = function(*args, **kwargs)
+    if inspect.isawaitable(iterator):
+        iterator = await cast("Any", iterator)
+    return [item async for item in cast("Any", iterator)]
+
+
+def _documented(callee: Callee) -> Documentation:
+    return read_docstring(callee.doc, [parameter.name for parameter in callee.parameters])
+
+
+def _inside(function: Callable[..., Any]) -> tuple[tuple[Parameter, ...], bool, ResultKind]:
+    """Return the context parameters of a function whose arguments are known from elsewhere, and how to call it."""
+    try:
+        callee = inspect_callable(function, named=True)
+    except UsageError:  # `*args, **kwargs`, or annotations that nobody needs here
+        kind, is_async = result_kind(function, MISSING)
+        return (), is_async, kind
+    return tuple(replace(p, kind="keyword") for p in callee.parameters if p.hidden), callee.is_async, callee.result
+
+
+def _check_schema(schema: Mapping[str, Any], what: str) -> None:
+    reference = remote_reference(schema)
+    if reference:
+        raise UsageError(f"{what} refer to `{reference}`, which is outside of the schema; put it into `$defs`")
+    try:
+        Checker(schema)
+    except UsageError as error:
+        raise UsageError(f"{what}: {error}") from error

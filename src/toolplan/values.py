@@ -1,0 +1,145 @@
+"""Values: JSON data, and where it came from.
+
+Everything a plan computes with is a JSON value. A tool's result becomes one at the edge (`to_json`), once, and stays
+data for the rest of its life (P5): it is never parsed again as plan, template, code or protocol text.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import math
+import pathlib
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from toolplan.errors import ResultRefused
+
+__all__ = ["Json", "Value", "kind_of", "shorten", "to_json"]
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+
+MAX_DEPTH = 200
+"""Deeper nesting than this in a result is refused; CPython's own JSON writer gives up near 1,000."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A JSON value and the ids of the steps it was computed from."""
+
+    data: Json
+    origins: frozenset[str] = frozenset()
+
+
+def kind_of(value: object) -> str:
+    """Return the everyday word for the kind of a JSON value, as error messages use it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true/false"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, list):
+        return "list"
+    return "object"
+
+
+def shorten(value: Json, limit: int = 60) -> str:
+    """Return a one-line rendering of `value` for messages, at most about `limit` characters long."""
+    if isinstance(value, str):
+        text = repr(value if len(value) <= limit else value[:limit] + "…")
+        return text
+    if isinstance(value, list):
+        return f"list of {len(value)}"
+    if isinstance(value, dict):
+        keys = ", ".join(list(value)[:6])
+        return "object with " + (keys + (", …" if len(value) > 6 else "") if value else "no fields")
+    return {None: "null", True: "true", False: "false"}.get(value, repr(value))  # type: ignore[arg-type]
+
+
+def to_json(value: Any, where: str) -> Json:
+    """Return the JSON value that stands for whatever a tool returned.
+
+    Dataclasses, pydantic models, named tuples and mappings become objects; sequences, sets (sorted where that is
+    possible) and generators become lists; dates are ISO text, `Decimal` is a number when a float holds it exactly and
+    text otherwise, enum members their value, bytes base64 text. Raises `ResultRefused`, naming `where` and the field,
+    for NaN and infinities, keys that are not text, reference cycles and everything else.
+    """
+    return _convert(value, where, 0)
+
+
+def _convert(value: Any, where: str, depth: int) -> Json:
+    kind = type(value)
+    if value is None or kind is str or kind is bool or kind is int:
+        return value
+    if kind is float:
+        if math.isfinite(value):
+            return value
+        raise ResultRefused(f"{where} is {value!r}, which JSON cannot express")
+    if depth > MAX_DEPTH:
+        raise ResultRefused(f"{where} is nested more than {MAX_DEPTH} levels deep, or contains itself")
+    if isinstance(value, enum.Enum):
+        return _convert(value.value, where, depth + 1)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool | int):
+        return int(value)
+    if isinstance(value, float):
+        return _convert(float(value), where, depth)
+    if isinstance(value, Mapping):
+        return {_key(key, where): _convert(item, f"{where}.{key}", depth + 1) for key, item in value.items()}
+    if isinstance(value, dt.datetime | dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, dt.timedelta):
+        return value.total_seconds()
+    if isinstance(value, decimal.Decimal):
+        return _decimal(value, where)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(bytes(value)).decode("ascii")
+    if isinstance(value, uuid.UUID | pathlib.PurePath):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            field.name: _convert(getattr(value, field.name), f"{where}.{field.name}", depth + 1)
+            for field in dataclasses.fields(value)
+        }
+    if hasattr(value, "model_dump") and not isinstance(value, type):
+        return _convert(value.model_dump(mode="json"), where, depth + 1)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return _convert(value._asdict(), where, depth + 1)  # type: ignore[attr-defined]
+    if isinstance(value, set | frozenset):
+        items = [_convert(item, f"{where}[…]", depth + 1) for item in value]
+        try:
+            return sorted(items)  # type: ignore[type-var]
+        except TypeError:
+            return sorted(items, key=repr)
+    if isinstance(value, Iterable):
+        return [_convert(item, f"{where}[{index}]", depth + 1) for index, item in enumerate(value)]
+    raise ResultRefused(f"{where} is a `{kind.__name__}`, which has no JSON value; return a dict, list, text or number")
+
+
+def _key(key: Any, where: str) -> str:
+    if isinstance(key, enum.Enum):
+        key = key.value
+    if isinstance(key, str):
+        return str(key)
+    if isinstance(key, bool) or key is None:
+        raise ResultRefused(f"{where} has the key {key!r}; keys must be text")
+    if isinstance(key, int | float | dt.date | uuid.UUID):
+        return str(key)
+    raise ResultRefused(f"{where} has a key of type `{type(key).__name__}`; keys must be text")
+
+
+def _decimal(value: decimal.Decimal, where: str) -> Json:
+    if not value.is_finite():
+        raise ResultRefused(f"{where} is {value}, which JSON cannot express")
+    if value == value.to_integral_value() and abs(value) < 2**53:
+        return int(value)
+    return float(value) if decimal.Decimal(repr(float(value))) == value else str(value)
