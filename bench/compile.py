@@ -1,7 +1,7 @@
 """From a model's text to a plan that may run: reading and every pass of the checker.
 
-The plan is of the size that long real ones have: 100 steps over six tools with nested arguments, 20 kB of JSON, a third
-of the steps using results of earlier ones in whole values, in text and in expressions. The floor is `json.loads` of the
+The plan is of the size that long real ones have: 100 steps over six tools with nested arguments, 20 kB of JSON, every
+fourth step using results of earlier ones: as a whole value, in text, in an expression. The floor is `json.loads` of the
 same text, which is a lower bound for anything that reads it. 1,000 steps show whether the cost grows with the length.
 """
 
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from bench.harness import Bench, Report, Table, at_most, interleaved
+from bench.harness import Bench, Goal, Report, Table, at_most, interleaved
 from toolplan.check import CheckedPlan, check
 from toolplan.parse import parse
 from toolplan.plan import Plan
@@ -224,12 +224,10 @@ async def run(full: bool) -> Report:
         tables.append(await _table(10_000, rounds=1, repeats=5))
     rows = tables[0].rows
     ratio = rows["parse + check"].ratio_to(rows[FLOOR])
-    per_step = [
-        table.rows["parse + check"].median / steps for table, steps in zip(tables, (STEPS, 1_000), strict=False)
-    ]
+    growth = tables[1].rows["parse + check"].median / rows["parse + check"].median
     goals = [
         at_most(ratio, REACH, of=f"{FLOOR} ({rows['parse + check'].median * 1e3:.1f} ms)"),
-        at_most(per_step[1] / per_step[0] * 10, 11, of="of it at 10 times the length"),
+        Goal(f"ten times the steps cost {growth:.1f}x", growth, 12.0, "about 10x"),
     ]
     return Report("compile", tables, goals)
 

@@ -44,8 +44,8 @@ def errors() -> str:
         "# Diagnostics",
         MADE,
         "",
-        "Codes are stable. `toolplan explain CODE` prints the same text. An error stops a plan before anything of it runs;",
-        "a warning goes along with the result.",
+        "Codes are stable. `toolplan explain CODE` prints the same text. An error stops a plan before anything of it",
+        "runs; a warning goes along with the result.",
         "",
         "| code | | what |",
         "| --- | --- | --- |",
@@ -75,8 +75,6 @@ def fenced(text: str, language: str = "text") -> list[str]:
 
 # cli.md ---------------------------------------------------------------------------------------------------------------
 
-EXIT_CODES = """Exit codes: 0 success; 1 the plan was refused, or the run failed; 2 wrong usage."""
-
 
 def cli() -> str:
     """Return the page of the command line: the help of the program and of each command."""
@@ -84,7 +82,11 @@ def cli() -> str:
     commands = re.findall(r"^  ([a-z][a-z-]*)  +\S", section(overview, "Commands"), re.MULTILINE)
     if not commands:
         raise SystemExit(f"docs: no commands found in what `toolplan --help` prints:\n{overview}")
-    lines = ["# Command line", MADE, "", EXIT_CODES, "", *fenced(overview)]
+    about = inspect.getdoc(importlib.import_module("toolplan.cli.app")) or ""
+    exit_codes = re.search(r"Exit codes: [^.]*\.", about)
+    if exit_codes is None:
+        raise SystemExit("docs: the docstring of `toolplan.cli.app` no longer lists the exit codes")
+    lines = ["# Command line", MADE, "", exit_codes[0], "", *fenced(overview)]
     for command in commands:
         lines += ["", f"## toolplan {command}", "", *fenced(help_of(command))]
     return "\n".join(lines) + "\n"

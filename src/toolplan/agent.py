@@ -14,7 +14,7 @@ import dataclasses
 import datetime as dt
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -173,7 +173,7 @@ class Agent:
         notation: Notation = "json",
         answer: Literal["template", "model", "none"] = "template",
         approve: Approver | None = None,
-        ask_user: Callable[[str], str | None | Awaitable[str | None]] | None = None,
+        ask_user: Callable[[str], "str | Awaitable[str | None] | None"] | None = None,
         reader: Model | str | None = None,
         base_url: str | None = None,
         context: str | None = None,
@@ -235,7 +235,7 @@ class Agent:
 
     def run_sync(self, request: str, *, watch: Watcher | None = None) -> Result:
         """Answer the request, from code that is not async. Raises `UsageError` inside a running event loop."""
-        return _run_sync(self.run, request, watch=watch)
+        return self._run_sync("run", self.run(request, watch=watch))
 
     async def run_plan(self, plan: Plan | str, *, request: str = "", watch: Watcher | None = None) -> Result:
         """Check and run a plan that somebody already has, as text or as a `Plan`. No inference to plan it."""
@@ -255,7 +255,14 @@ class Agent:
 
     def run_plan_sync(self, plan: Plan | str, *, request: str = "", watch: Watcher | None = None) -> Result:
         """`run_plan`, from code that is not async."""
-        return _run_sync(self.run_plan, plan, request=request, watch=watch)
+        return self._run_sync("run_plan", self.run_plan(plan, request=request, watch=watch))
+
+    async def close(self) -> None:
+        """Close the models' connections of the running event loop. They open again when needed."""
+        for model in {id(model): model for model in (self.model, self.reader)}.values():
+            close = getattr(model, "close", None)
+            if close is not None:
+                await close()
 
     def prompt(self, request: str, *, now: str | None = None) -> tuple[PromptMessage, ...]:
         """Return exactly the messages that a model would get for this request."""
@@ -352,6 +359,23 @@ class Agent:
             context=self.context,
             extra_rules=self.extra_rules,
         )
+
+    def _run_sync(self, name: str, work: Coroutine[Any, Any, Result]) -> Result:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            pass
+        else:
+            work.close()
+            raise UsageError(f"`{name}_sync` was called inside a running event loop; write `await agent.{name}(...)`")
+
+        async def closing() -> Result:
+            try:
+                return await work
+            finally:
+                await self.close()
+
+        return asyncio.run(closing())
 
     def _now(self) -> str:
         if callable(self.now):
@@ -470,12 +494,3 @@ def _with_undeclared(tools: ToolSet, undeclared: str) -> ToolSet:
 
 def _report(step: StepRecord) -> StepReport:
     return StepReport(step.id, step.tool, step.outcome, step.arguments or {}, step.result, step.error)
-
-
-def _run_sync(function: Callable[..., Awaitable[Result]], *args: Any, **kwargs: Any) -> Result:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(function(*args, **kwargs))  # type: ignore[arg-type]
-    name = function.__name__
-    raise UsageError(f"`{name}_sync` was called inside a running event loop; write `await agent.{name}(...)`")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from toolplan.expressions.templates import render_text
+from toolplan.expressions import render_text
 from toolplan.schedule import StepRecord
 
 __all__ = ["cannot_text", "failure_text", "plain_results"]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolplan.diagnostics import Diagnostic, Source
+    from toolplan.diagnostics import Diagnostic, Place, Source
 
 
 class ToolplanError(Exception):
@@ -43,15 +43,19 @@ class EvaluationError(ToolplanError):
     """An expression that could not be evaluated on the values at hand.
 
     `message` stands alone ("`'3°C'` (text) cannot be ordered against 5 (number)"); `start` and `end`
-    are character offsets into the expression's text; `help` says what to write instead, if known.
+    are character offsets into the expression's text; `help` says what to write instead, if known; `place` is the same
+    spot in the plan, where the expression knows its own.
     """
 
-    def __init__(self, message: str, *, start: int = 0, end: int = 0, help: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, start: int = 0, end: int = 0, help: str | None = None, place: Place | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.start = start
         self.end = end
         self.help = help
+        self.place = place
 
 
 class ToolFailed(ToolplanError):

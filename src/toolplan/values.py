@@ -61,7 +61,9 @@ def shorten(value: Json, limit: int = 60) -> str:
     if isinstance(value, dict):
         keys = ", ".join(list(value)[:6])
         return "object with " + (keys + (", …" if len(value) > 6 else "") if value else "no fields")
-    return {None: "null", True: "true", False: "false"}.get(value, repr(value))  # type: ignore[arg-type]
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return repr(value)
 
 
 def to_json(value: Any, where: str) -> Json:

@@ -41,16 +41,16 @@ range, its pattern, the values that are allowed. It is never replaced by a value
 [{"tool_name": "list_orders", "arguments": {"customer_id": "c1", "status": "paid"}}]""",
 )
 def unfit_argument(
-    place: Place, step: str, tool: str, argument: str, expected: str, found: str, signature: str, near: str | None
+    place: Place, step: str, tool: str, argument: str, problem: str, label: str, signature: str, near: str | None
 ) -> Diagnostic:
-    """`expected` completes "must be ...", `found` is the value as written."""
+    """A constant that the schema refuses. `problem` completes "`method` of `fit` ...": "must be text, but is 5"."""
     return Diagnostic(
         "",
-        f"`{argument}` of `{tool}` must be {expected}, but is {found}",
+        f"`{argument}` of `{tool}` {problem}",
         place,
-        f"found {found}",
+        label,
         notes=(f"step `{step}` calls {signature}",),
-        help=f"did you mean {near}?" if near else None,
+        help=f"did you mean `{near}`?" if near else None,
     )
 
 
@@ -66,14 +66,13 @@ it is probably the one that was meant.""",
 [{"tool_name": "send_email", "arguments": {"to": "a@example.org", "subject": "hi", "body": "hello"}}]""",
 )
 def unknown_argument(
-    place: Place, tool: str, argument: str, signature: str, parameters: Sequence[str], missing: Sequence[str]
+    place: Place, tool: str, argument: str, signature: str, free: Sequence[str], meant: str | None
 ) -> Diagnostic:
-    """`missing` are the required parameters that the call does not give."""
-    near = nearest(argument, missing) or (missing[0] if len(missing) == 1 else None)
-    if near:
-        help = f"did you mean `{near}`? it is required and missing from this call"
+    """`free` are the parameters that the call does not give; `meant` is the required one among them that fits best."""
+    near = nearest(argument, free)
+    if meant:
+        help = f"did you mean `{meant}`? it is required and missing from this call"
     else:
-        near = nearest(argument, parameters)
         help = f"did you mean `{near}`?" if near else "leave it out"
     return Diagnostic(
         "",
@@ -95,6 +94,7 @@ it out.""",
     right='[{"tool_name": "send_email", "arguments": {"to": "a@example.org", "subject": "hi", "body": "hello"}}]',
 )
 def missing_arguments(place: Place, tool: str, missing: Sequence[str], signature: str) -> Diagnostic:
+    """A call that does not give everything the tool requires."""
     names = " and ".join(f"`{name}`" for name in missing)
     return Diagnostic(
         "",
@@ -158,6 +158,7 @@ an optional parameter null means "not given" and is fine.""",
 def nullable_argument(
     place: Place, tool: str, argument: str, expected: str, value: str, found: str, origin: Mark | None, fallback: str
 ) -> Diagnostic:
+    """A value that may be null, for a parameter that does not accept null. `fallback` stands in for it."""
     return Diagnostic(
         "",
         f"`{argument}` of `{tool}` must be {expected}, but `{value}` may be null",
@@ -182,6 +183,7 @@ here; a field that is missing there fails the step when it runs.""",
  {"answer": "it is {w.temperature} degrees"}]""",
 )
 def unknown_field(place: Place, value: str, name: str, type_name: str, fields: Sequence[str]) -> Diagnostic:
+    """A field that the schema does not declare."""
     near = nearest(name, fields)
     return Diagnostic(
         "",
@@ -207,6 +209,7 @@ Only objects have fields. The elements of a list are reached by position (`event
  {"answer": "{sum([o.total for o in orders])}"}]""",
 )
 def no_fields(place: Place, value: str, kind: str, name: str, type_name: str, help: str | None) -> Diagnostic:
+    """A field of a list, a text, a number."""
     return Diagnostic("", f"`{value}` is {kind}, so it has no field `{name}`", place, f"found {type_name}", help=help)
 
 
@@ -223,9 +226,10 @@ null have no elements.""",
 [{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"},
  {"answer": "{w.temperature}"}]""",
 )
-def cannot_index(place: Place, value: str, kind: str, index: str, help: str | None) -> Diagnostic:
-    """`index` says by what it was indexed: "text", "a number"."""
-    return Diagnostic("", f"`{value}` is {kind}, so {index} is no index into it", place, f"{kind}", help=help)
+def cannot_index(place: Place, value: str, kind: str, index: str | None, help: str | None) -> Diagnostic:
+    """An index into something without elements, or (`index`: what was given) of the wrong kind."""
+    problem = f"so {index} is no index into it" if index else "which has no elements"
+    return Diagnostic("", f"`{value}` is {kind}, {problem}", place, kind, help=help)
 
 
 @explained(
@@ -245,6 +249,7 @@ would be a guess, so it is an error: before the run where the types are known, d
 def cannot_order(
     place: Place, left: str, left_kind: str, operator: str, right: str, right_kind: str, help: str | None
 ) -> Diagnostic:
+    """An order between values of kinds that have none."""
     return Diagnostic(
         "",
         f"`{left}` is {left_kind} and `{right}` is {right_kind}; `{operator}` cannot order them",
@@ -269,6 +274,7 @@ and always unequal. The plan runs, but one of its branches never does.""",
  {"answer": "{len([o for o in orders if o.status == 'paid'])} orders are paid"}]""",
 )
 def never_equal(place: Place, left: str, left_kind: str, right: str, right_kind: str, help: str | None) -> Diagnostic:
+    """An equality between values that cannot be equal."""
     return Diagnostic(
         "",
         f"`{left}` is {left_kind} and `{right}` is {right_kind}; they are never equal",
@@ -296,6 +302,7 @@ text, `number(text)` makes a number, and a template (`"{a} and {b}"`) puts any v
 def cannot_combine(
     place: Place, left: str, left_kind: str, operator: str, right: str, right_kind: str, help: str | None
 ) -> Diagnostic:
+    """An operator between kinds that do not go together."""
     return Diagnostic(
         "",
         f"`{operator}` does not go with {left_kind} and {right_kind}",
@@ -321,6 +328,7 @@ of value that the method was called on.""",
 def unknown_method(
     place: Place, value: str, kind: str, name: str, known: Sequence[str], help: str | None
 ) -> Diagnostic:
+    """A method that values of this kind do not have."""
     near = nearest(name, known)
     return Diagnostic(
         "",
@@ -365,6 +373,7 @@ then: `default(value, fallback)`, or a branch on `value is not None`.""",
  {"answer": "{c.email.lower() if c.email else 'no address known'}"}]""",
 )
 def maybe_null(place: Place, value: str, type_name: str) -> Diagnostic:
+    """A use that fails when the value is null, which the schema allows."""
     return Diagnostic(
         "",
         f"`{value}` may be null, and this would fail then",
@@ -391,6 +400,7 @@ instead of `page`. For an object, `obj.items()` is the list of its [name, value]
 def not_a_list(
     place: Place, value: str, kind: str, type_name: str, origin: Mark | None, help: str | None
 ) -> Diagnostic:
+    """A `for_each` over something else."""
     return Diagnostic(
         "",
         f"a loop needs a list, but `{value}` is {kind}",
@@ -411,6 +421,7 @@ what.""",
     right='[{"answer": "hello"}]',
 )
 def unavailable_tool(place: Place, tool: str, reason: str) -> Diagnostic:
+    """A tool that the host cannot run now."""
     return Diagnostic(
         "",
         f"`{tool}` is not available",
@@ -435,4 +446,5 @@ text first.""",
  {"answer": "the total is {number(invoice.total):.2f}"}]""",
 )
 def bad_format(place: Place, spec: str, value: str, kind: str, help: str | None) -> Diagnostic:
+    """A format for numbers on something else."""
     return Diagnostic("", f"the format `{spec}` is for numbers, but `{value}` is {kind}", place, f"{kind}", help=help)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from toolplan.diagnostics.diagnostic import Diagnostic, Mark, Severity, explained
 from toolplan.diagnostics.source import Place
 
-__all__ = ["conflicting_members", "missing_state"]
+__all__ = ["conflicting_members", "forbidden_tool", "missing_state"]
 
 
 @explained(
@@ -26,6 +26,7 @@ at least one of them changes it, so they keep their written order all the same a
  {"tool_name": "write_note", "arguments": {"title": "todo", "text": "bread"}}]""",
 )
 def conflicting_members(place: Place, tool: str, resource: str, other_place: Place, other: str) -> Diagnostic:
+    """Two members of `parallel` that touch one resource, one of them changing it."""
     return Diagnostic(
         "",
         f"`{other}` and `{tool}` both touch `{resource}`, so they cannot run in parallel",
@@ -61,4 +62,25 @@ def missing_state(
         others=tuple(Mark(where, f"ensures `{state}`, on some paths only") for where in sometimes[:3]),
         notes=notes,
         help=f"put a `{providers[0][0]}` step before this one" if providers else None,
+    )
+
+
+@explained(
+    "TP403",
+    "a tool that may never be called",
+    story="""\
+The application has declared the tool with `approval="deny"`, or a policy says the same of it: no plan may call it, and no
+person is asked. A plan that does so is rejected as a whole, before anything of it runs.""",
+    wrong='[{"tool_name": "delete_account", "arguments": {"user": "ann"}}]',
+    right='[{"cannot": "accounts can only be deleted by an administrator", "missing": ["delete_account"]}]',
+)
+def forbidden_tool(place: Place, step: str, tool: str) -> Diagnostic:
+    """A call of a tool whose declaration, or a policy, forbids every call."""
+    return Diagnostic(
+        "",
+        f"`{tool}` may not be called",
+        place,
+        "forbidden",
+        notes=(f"step `{step}` calls it; it is declared with `approval=\"deny\"`",),
+        help="leave this step out, or say with `cannot` that it cannot be done without it",
     )

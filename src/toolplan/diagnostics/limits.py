@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolplan.diagnostics.diagnostic import Diagnostic, explained
 from toolplan.diagnostics.source import Place
 
-__all__ = ["bad_bound", "too_deep", "too_many_calls", "too_many_rounds", "too_many_steps"]
+__all__ = ["too_deep", "too_many_calls", "too_many_rounds", "too_many_steps"]
 
 
 @explained(
@@ -26,6 +26,7 @@ The host sets how many steps a plan may have. Steps that repeat the same call fo
   "collect": "w", "result_variable": "all"}]""",
 )
 def too_many_steps(place: Place, steps: int, limit: int) -> Diagnostic:
+    """More steps than the host allows."""
     return Diagnostic(
         "",
         f"the plan has {steps:,} steps, but at most {limit:,} are allowed",
@@ -51,6 +52,7 @@ condition and comprehensions make plans flat.""",
  {"if": "w.temperature < -5 and w.condition == 'snow'", "then": [{"answer": "stay at home"}]}]""",
 )
 def too_deep(place: Place, limit: int) -> Diagnostic:
+    """Deeper nesting of steps than the host allows."""
     return Diagnostic(
         "",
         f"steps are nested more than {limit:,} levels deep",
@@ -74,6 +76,7 @@ over a list whose length is not known before the run are not counted here; the r
    {"tool_name": "pay", "arguments": {"account": "a", "amount": 1}}]}]""",
 )
 def too_many_calls(place: Place, calls: int, limit: int) -> Diagnostic:
+    """More calls in the worst case than the host allows."""
     return Diagnostic(
         "",
         f"the plan may make {calls:,} calls, but at most {limit:,} are allowed",
@@ -97,31 +100,11 @@ A `while` loop needs `max_iterations`, and the host sets how large it may be. A 
  {"while": "n < 5", "do": [{"let": {"n": "n + 1"}}], "max_iterations": 5}]""",
 )
 def too_many_rounds(place: Place, rounds: int, limit: int) -> Diagnostic:
+    """A larger bound of a `while` than the host allows."""
     return Diagnostic(
         "",
         f"`max_iterations` is {rounds:,}, but a loop may have at most {limit:,} rounds",
         place,
         "too many rounds",
         help=f"write a bound of at most {limit:,}",
-    )
-
-
-@explained(
-    "TP505",
-    "a `while` loop that may have no round",
-    story="`max_iterations` is the number of rounds after which the loop fails, so it must be at least 1.",
-    wrong="""\
-[{"let": {"n": "0"}},
- {"while": "n < 5", "do": [{"let": {"n": "n + 1"}}], "max_iterations": 0}]""",
-    right="""\
-[{"let": {"n": "0"}},
- {"while": "n < 5", "do": [{"let": {"n": "n + 1"}}], "max_iterations": 5}]""",
-)
-def bad_bound(place: Place, rounds: int) -> Diagnostic:
-    return Diagnostic(
-        "",
-        f"`max_iterations` must be at least 1, but is {rounds}",
-        place,
-        "no round at all",
-        help="write how many rounds there may be at most",
     )

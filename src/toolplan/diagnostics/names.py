@@ -10,10 +10,9 @@ from toolplan.diagnostics.source import Place
 __all__ = [
     "bare_field",
     "circle",
-    "empty_plan",
     "forward_dependency",
     "hides_a_tool",
-    "outside_a_loop",
+    "left_as_text",
     "sometimes_defined",
     "undefined_name",
     "unknown_dependency",
@@ -41,6 +40,7 @@ is never guessed: the nearest name is only suggested, because calling a differen
     right='[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}}]',
 )
 def unknown_tool(place: Place, name: str, known: Sequence[str]) -> Diagnostic:
+    """A call of a tool that nobody offered."""
     near = nearest(name, known)
     notes = () if near else (f"the tools are {listed(known)}" if known else "there are no tools",)
     return Diagnostic(
@@ -65,6 +65,7 @@ a value. Paths that end the plan (`answer`, `cannot`) or the round of a loop do 
  {"answer": "{advice}"}]""",
 )
 def sometimes_defined(place: Place, name: str, definitions: Sequence[Place], further: Sequence[Place]) -> Diagnostic:
+    """A name without a value on at least one path. `definitions` are where others give it one."""
     marks = [Mark(where, "defined here, on some paths only") for where in definitions[:3]]
     return Diagnostic(
         "",
@@ -95,12 +96,39 @@ def undefined_name(
     place: Place,
     name: str,
     defined: Sequence[tuple[str, str | None]],
-    further: Sequence[Place],
-    reason: str | None,
-    help: str | None,
+    further: Sequence[Place] = (),
+    *,
+    later: str | None = None,
+    ended: str | None = None,
+    owner: tuple[str, str] | None = None,
+    in_template: bool = False,
+    is_tool: bool = False,
+    is_alone: bool = False,
 ) -> Diagnostic:
-    """`defined` pairs each name that could be used with the tool it comes from; `reason` says why this one cannot."""
-    notes: list[str] = [reason] if reason else []
+    """A name that has no value at this step.
+
+    `defined` pairs each name that has one with the tool it comes from. `later` is the step that defines it too late,
+    `ended` the loop that took it along; `owner` is the one result with the field that is read, and the path to it.
+    `is_alone`: the whole expression is this name, so that text without quotes may have been meant.
+    """
+    near = nearest(name, [known for known, _ in defined])
+    notes: list[str] = []
+    help = None
+    if ended:
+        notes.append(f"`{name}` is defined inside the loop `{ended}` and ends with its round")
+        help = "hand it on with the loop's `collect`, or define it before the loop"
+    elif later:
+        notes.append(f"`{name}` is defined later, by step `{later}`")
+        help = f"put step `{later}` before this one"
+    elif owner:
+        written = f'"{{{owner[1]}}}"' if in_template else f"`{owner[1]}`"
+        help = f"`{owner[0]}` has a field `{owner[1].rpartition('.')[2]}`; write {written}"
+    elif is_tool:
+        help = f"`{name}` is a tool; call it in a step of its own and use that step's result"
+    elif near:
+        help = f"did you mean `{near}`?"
+    elif is_alone and not in_template:
+        help = f"if text is meant, it needs quotes of its own: \"'{name}'\""
     if defined:
         shown = [f"`{known}`" + (f" ({tool})" if tool else "") for known, tool in defined[:MAX_LISTED]]
         more = f" and {len(defined) - MAX_LISTED} more" if len(defined) > MAX_LISTED else ""
@@ -134,6 +162,7 @@ of another waits for it anyway, so `depends_on` is only for an order that no val
  {"tool_name": "click", "arguments": {"selector": "#buy"}, "depends_on": ["page"]}]""",
 )
 def unknown_dependency(place: Place, name: str, known: Sequence[str]) -> Diagnostic:
+    """A `depends_on` that leads nowhere."""
     near = nearest(name, known)
     notes = () if near else ((f"steps are known as {listed(known)}",) if known else ())
     return Diagnostic(
@@ -153,13 +182,14 @@ def unknown_dependency(place: Place, name: str, known: Sequence[str]) -> Diagnos
 The written order is the meaning of a plan: results and effects are those of running the steps one after the other. A
 step can therefore wait only for steps that are written before it.""",
     wrong="""\
-[{"tool_name": "click", "arguments": {"selector": "#buy"}, "depends_on": ["page"], "result_variable": "clicked"},
- {"tool_name": "navigate", "arguments": {"url": "https://shop.example"}, "result_variable": "page"}]""",
+[{"tool_name": "pay", "arguments": {"account": "a", "amount": 5}, "depends_on": ["note"]},
+ {"tool_name": "write_note", "arguments": {"title": "paid", "text": "5 to a"}, "result_variable": "note"}]""",
     right="""\
-[{"tool_name": "navigate", "arguments": {"url": "https://shop.example"}, "result_variable": "page"},
- {"tool_name": "click", "arguments": {"selector": "#buy"}, "depends_on": ["page"], "result_variable": "clicked"}]""",
+[{"tool_name": "write_note", "arguments": {"title": "paid", "text": "5 to a"}, "result_variable": "note"},
+ {"tool_name": "pay", "arguments": {"account": "a", "amount": 5}, "depends_on": ["note"]}]""",
 )
 def forward_dependency(place: Place, step: str, later: str, later_place: Place) -> Diagnostic:
+    """A `depends_on` that leads to a later step."""
     return Diagnostic(
         "",
         f"`{step}` is to wait for `{later}`, which comes later",
@@ -200,29 +230,6 @@ def circle(names: Sequence[str], places: Sequence[Place]) -> Diagnostic:
 
 @explained(
     "TP207",
-    "`break` or `continue` outside of a loop",
-    story="""\
-`break` leaves the innermost loop and `continue` goes on with its next round, so both need a loop around them. The plan
-itself is ended by `answer` or `cannot`.""",
-    wrong='[{"tool_name": "list_orders", "arguments": {"customer_id": "c1"}}, {"break": true}]',
-    right="""\
-[{"tool_name": "list_orders", "arguments": {"customer_id": "c1"}, "result_variable": "orders"},
- {"for_each": "orders", "as": "order", "do": [
-   {"if": "order.total > 100", "then": [{"break": true}]},
-   {"tool_name": "pay", "arguments": {"account": "{order.id}", "amount": "{order.total}"}}]}]""",
-)
-def outside_a_loop(place: Place, word: str) -> Diagnostic:
-    return Diagnostic(
-        "",
-        f"`{word}` stands outside of any loop",
-        place,
-        "no loop around this step",
-        help="put it inside a loop; `answer` ends the plan",
-    )
-
-
-@explained(
-    "TP208",
     "a bare field name was read as a field of a result",
     severity=Severity.WARNING,
     story="""\
@@ -236,6 +243,7 @@ runs; writing the result's name as well leaves nothing to guess.""",
  {"answer": "it is {w.temperature} degrees"}]""",
 )
 def bare_field(place: Place, name: str, meant: str) -> Diagnostic:
+    """A name that was taken for a field of a result: `meant` is the whole path."""
     return Diagnostic(
         "",
         f"`{name}` is no name here; it is read as `{meant}`",
@@ -246,7 +254,7 @@ def bare_field(place: Place, name: str, meant: str) -> Diagnostic:
 
 
 @explained(
-    "TP209",
+    "TP208",
     "a variable has the name of a tool",
     severity=Severity.WARNING,
     story="""\
@@ -260,6 +268,7 @@ whoever reads the plan has to know which is meant.""",
  {"answer": "{customer.name}"}]""",
 )
 def hides_a_tool(place: Place, name: str) -> Diagnostic:
+    """A variable with the name of a tool."""
     return Diagnostic(
         "",
         f"the variable `{name}` has the name of a tool",
@@ -270,7 +279,7 @@ def hides_a_tool(place: Place, name: str) -> Diagnostic:
 
 
 @explained(
-    "TP210",
+    "TP209",
     "the result of a call without effects is never used",
     severity=Severity.WARNING,
     story="""\
@@ -284,6 +293,7 @@ step was meant to use the result, or repeats by hand what the result would say."
  {"answer": "the weather in Oslo is {w.condition}"}]""",
 )
 def unused_result(place: Place, what: str, name: str) -> Diagnostic:
+    """A call that changes nothing and whose result nobody uses; `what` names it with its backticks."""
     return Diagnostic(
         "",
         f"the result of {what} is never used",
@@ -294,7 +304,7 @@ def unused_result(place: Place, what: str, name: str) -> Diagnostic:
 
 
 @explained(
-    "TP211",
+    "TP210",
     "a step can never run",
     severity=Severity.WARNING,
     story="""\
@@ -308,6 +318,7 @@ Every path that would lead to this step ends before it: `answer`, `cannot` and `
  {"answer": "done"}]""",
 )
 def unreachable(place: Place, ending: Place) -> Diagnostic:
+    """A step behind the end of every path; `ending` is the step that ends them."""
     return Diagnostic(
         "",
         "this step never runs: every path ends before it",
@@ -319,19 +330,25 @@ def unreachable(place: Place, ending: Place) -> Diagnostic:
 
 
 @explained(
-    "TP212",
-    "a plan without steps",
+    "TP211",
+    "a brace group that was left as text",
+    severity=Severity.WARNING,
     story="""\
-A plan needs at least one step or an answer. A request that needs no tool is answered with `answer`, one that cannot be
-done with `cannot` and the reason.""",
-    wrong='{"steps": []}',
-    right='{"steps": [], "answer": "1200 pieces at 85 yuan are 102,000 yuan"}',
+Braces that do not hold an expression are text, so that JSON and code survive. These begin with the name of a value of
+the plan, so an expression was probably meant; it will appear in the text as it is written.""",
+    wrong="""\
+[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"},
+ {"answer": "in Oslo: {w.condition}, {w.temperature degrees}"}]""",
+    right="""\
+[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"},
+ {"answer": "in Oslo: {w.condition}, {w.temperature} degrees"}]""",
 )
-def empty_plan(place: Place) -> Diagnostic:
+def left_as_text(place: Place, group: str, problem: str, help: str | None) -> Diagnostic:
+    """A brace group that begins with a known name and is no expression."""
     return Diagnostic(
         "",
-        "the plan has no steps and no answer",
+        f"`{group}` cannot be read as an expression and is left as text",
         place,
-        "nothing to run",
-        help='add a step, an `answer`, or {"cannot": "the reason"}',
+        problem,
+        help=help or "mend the expression, or write `{{` and `}}` for braces that are text",
     )

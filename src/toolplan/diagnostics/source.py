@@ -10,15 +10,15 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["NOWHERE", "Path", "Place", "Source"]
 
 Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A place in a plan.
+class Place(NamedTuple):
+    """A place in a plan. A named tuple, because reading a plan makes one for every value in it.
 
     JSON notation: `path` leads to a value (or, with `key=True`, to the key of that value); `start`/`end` are offsets
     inside the decoded string there, `None` for the whole value. Text notations: `path` is empty and `start`/`end` are
@@ -37,7 +37,7 @@ class Place:
 
     def child(self, *steps: str | int) -> Place:
         """Return the place of what is below this one (JSON notation)."""
-        return Place((*self.path, *steps))
+        return Place(self.path + steps)
 
     def of_key(self) -> Place:
         """Return the place of the key of this value (JSON notation)."""
@@ -74,18 +74,17 @@ class Source:
             if place.start is None:
                 return None
             return place.start, place.end if place.end is not None else place.start
-        positions = self._positions
-        path = place.path
-        while path and path not in positions:
-            path = path[:-1]
-        found = positions.get(path)
-        if found is None:
+        spot = self._root
+        if spot is None:
             return None
-        key_span, value_span = found
-        if path != place.path:
-            return key_span or value_span
-        if place.key and key_span:
-            return key_span
+        for step in place.path:
+            inner = spot.below.get(step) if spot.below is not None else None
+            if inner is None:
+                return spot.key or (spot.start, spot.end)
+            spot = inner
+        value_span = (spot.start, spot.end)
+        if place.key and spot.key:
+            return spot.key
         if place.start is None or place.end is None or self.text[value_span[0]] not in "\"'":
             return value_span
         offsets = _decoded_offsets(self.text, value_span[0] + 1, value_span[1] - 1)
@@ -100,10 +99,20 @@ class Source:
         return before.count("\n") + 1, offset - line_start + 1
 
     @functools.cached_property
-    def _positions(self) -> dict[Path, tuple[tuple[int, int] | None, tuple[int, int]]]:
-        found: dict[Path, tuple[tuple[int, int] | None, tuple[int, int]]] = {}
-        _scan(self.text, self.start, found)
-        return found
+    def _root(self) -> _Spot | None:
+        return _scan(self.text, self.start)
+
+
+class _Spot:
+    """The span of a JSON value in a text, that of its key, and the spots below it."""
+
+    __slots__ = ("below", "end", "key", "start")
+
+    def __init__(self, key: tuple[int, int] | None, start: int, end: int, is_container: bool) -> None:
+        self.key = key
+        self.start = start
+        self.end = end
+        self.below: dict[str | int, _Spot] | None = {} if is_container else None
 
 
 _TOKEN = re.compile(
@@ -111,9 +120,10 @@ _TOKEN = re.compile(
 )
 
 
-def _scan(text: str, start: int, found: dict[Path, tuple[tuple[int, int] | None, tuple[int, int]]]) -> None:
-    """Record the span of every key and value of the JSON value at `start`. Tolerates damage; never raises."""
-    stack: list[tuple[Path, tuple[int, int] | None, int, bool, int]] = []  # path, key span, start, is object, next
+def _scan(text: str, start: int) -> _Spot | None:
+    """Return the spots of the JSON value at `start`. Tolerates damage; never raises."""
+    root: _Spot | None = None
+    stack: list[tuple[_Spot, bool]] = []  # open containers, and whether each is an object
     key: tuple[str, tuple[int, int]] | None = None
     offset = start
     while match := _TOKEN.match(text, offset):
@@ -121,36 +131,30 @@ def _scan(text: str, start: int, found: dict[Path, tuple[tuple[int, int] | None,
         token = match.lastgroup or ""
         begin = match.start(token)
         if token == "close":
-            if not stack:
-                return
-            path, key_span, opened, _, _ = stack.pop()
-            found[path] = (key_span, (opened, offset))
+            if stack:
+                stack.pop()[0].end = offset
             key = None
             if not stack:
-                return
+                break
             continue
-        if stack and stack[-1][3] and key is None and token in ("string", "bare"):
+        in_object = bool(stack) and stack[-1][1]
+        if in_object and key is None and token in ("string", "bare"):
             raw = text[begin:offset]
             key = (_decode(raw) if token == "string" else raw, (begin, offset))
             continue
-        if not stack:
-            path, key_span = (), None
-        elif stack[-1][3]:
-            if key is None:  # damaged: a container where a key should be
-                return
-            path, key_span = (*stack[-1][0], key[0]), key[1]
-        else:
-            top = stack[-1]
-            path, key_span = (*top[0], top[4]), None
-            stack[-1] = (*top[:4], top[4] + 1)
+        if in_object and key is None:  # damaged: a container where a key should be
+            break
+        is_open = token == "open"
+        spot = _Spot(key[1] if key else None, begin, begin + 1 if is_open else offset, is_open)
+        if stack and (below := stack[-1][0].below) is not None:
+            below[key[0] if key else len(below)] = spot
+        root = root or spot
         key = None
-        if token == "open":
-            stack.append((path, key_span, begin, text[begin] == "{", 0))
-            found.setdefault(path, (key_span, (begin, begin + 1)))
-        else:
-            found[path] = (key_span, (begin, offset))
-            if not stack:
-                return
+        if is_open:
+            stack.append((spot, text[begin] == "{"))
+        elif not stack:
+            break
+    return root
 
 
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\.", re.DOTALL)

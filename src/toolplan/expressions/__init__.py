@@ -4,8 +4,26 @@
 vocabulary, `templates.py` the text with holes, `types.py` and `infer.py` say beforehand what a result will be.
 """
 
-from toolplan.expressions.read import Expression, ExpressionError, parse_expression
-from toolplan.expressions.templates import Fields, Hole, Items, Literal, Reference, Template, Text
+from toolplan.expressions.read import Expression, ExpressionError, expression_from_node, parse_expression
+from toolplan.expressions.rendering import render_text
+from toolplan.expressions.templates import (
+    Fields,
+    Hole,
+    Items,
+    Literal,
+    Reference,
+    Template,
+    Text,
+    Unread,
+    fill,
+    holes,
+    names_of,
+    parse_operand,
+    parse_template,
+    rename,
+    settle,
+    unread,
+)
 
 __all__ = [
     "Expression",
@@ -17,5 +35,16 @@ __all__ = [
     "Reference",
     "Template",
     "Text",
+    "Unread",
+    "expression_from_node",
+    "fill",
+    "holes",
+    "names_of",
     "parse_expression",
+    "parse_operand",
+    "parse_template",
+    "rename",
+    "render_text",
+    "settle",
+    "unread",
 ]

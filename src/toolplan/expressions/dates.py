@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from toolplan.expressions.faults import Fault
 
-__all__ = ["Moment", "find_date", "format_moment", "move", "read_moment"]
+__all__ = ["Moment", "find_date", "format_moment", "is_date_pattern", "move", "read_moment"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,9 @@ def find_date(text: str) -> Moment:
         found = read_moment(text)
     except Fault:
         plain = unicodedata.normalize("NFKC", text[:10_000])
-        matches = [match for form in _FORMS if (match := re.search(rf"(?<!\d)(?:{form.pattern})(?!\d)", plain, form.flags))]
+        matches = [
+            match for form in _FORMS if (match := re.search(rf"(?<!\d)(?:{form.pattern})(?!\d)", plain, form.flags))
+        ]
         if not matches:
             raise
         found = _moment(min(matches, key=lambda match: match.start()), text)
@@ -161,7 +163,9 @@ def move(
         if years or months:
             count = when.year * 12 + when.month - 1 + years * 12 + months
             year, month = divmod(count, 12)
-            first_of_next = dt.date(year + (month == 11), (month + 1) % 12 + 1, 1) if year < 9999 else dt.date(year, 12, 31)
+            first_of_next = (
+                dt.date(year + (month == 11), (month + 1) % 12 + 1, 1) if year < 9999 else dt.date(year, 12, 31)
+            )
             last = 31 if month == 11 else (first_of_next - dt.timedelta(days=1)).day
             when = when.replace(year=year, month=month + 1, day=min(when.day, last))
         shift = dt.timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
@@ -174,9 +178,7 @@ def move(
         raise Fault(f"the date `{moment.text()}` would leave the years 1 to 9999") from None
     if not has_time and when.time() != dt.time():
         has_time = True
-    return replace(
-        moment, when=when, has_time=has_time, seconds=moment.seconds or (has_time and bool(when.second))
-    )
+    return replace(moment, when=when, has_time=has_time, seconds=moment.seconds or (has_time and bool(when.second)))
 
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -245,6 +247,12 @@ def format_moment(moment: Moment, pattern: str) -> str:
         return (text.lstrip("0") or "0") if plain and text.isdigit() else text
 
     return _DIRECTIVE.sub(field, pattern)
+
+
+def is_date_pattern(pattern: str) -> bool:
+    """Return whether `pattern` is made of known fields with `%` and holds at least one."""
+    found = _DIRECTIVE.findall(pattern)
+    return bool(found) and len(pattern) <= 200 and all(letter in _FIELDS for _, letter in found)
 
 
 def _quoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What goes wrong inside an evaluation, before it is known how the expression's author wrote it.
+"""What goes wrong in reading an expression, and inside an evaluation before it is known how its author wrote it.
 
 The vocabulary raises a `Fault`; the node that was being evaluated gives it a place; `evaluate` turns it into an
 `EvaluationError` with the author's own words for what was empty, missing or of the wrong kind.
@@ -8,9 +8,27 @@ from __future__ import annotations
 
 import ast
 
+from toolplan.diagnostics import NOWHERE, Place
 from toolplan.values import Json, kind_of, shorten
 
-__all__ = ["ArgumentFault", "Fault", "Missing", "shown"]
+__all__ = ["ArgumentFault", "ExpressionError", "Fault", "Missing", "no_order", "shown"]
+
+
+class ExpressionError(ValueError):
+    """Text that is not an expression of the language. Offsets are characters in the text; `help` says what to write.
+
+    `place` is the same spot in the plan, where the text's place was known.
+    """
+
+    def __init__(
+        self, message: str, start: int = 0, end: int = 0, help: str | None = None, place: Place = NOWHERE
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.start = start
+        self.end = end
+        self.help = help
+        self.place = place
 
 
 class Fault(Exception):
@@ -47,3 +65,23 @@ def shown(value: Json) -> str:
     if isinstance(value, list | dict):
         return shorten(value)
     return f"{shorten(value)} ({kind_of(value)})"
+
+
+def no_order(left: Json, right: Json) -> Fault:
+    """Return the fault of two values that have no order, with what to write instead."""
+    if isinstance(left, list) and isinstance(right, list):
+        for one, other in zip(left, right, strict=False):
+            if one != other:
+                return no_order(one, other)
+    if left is None or right is None:
+        return Missing(
+            f"{shown(left)} cannot be ordered against {shown(right)}",
+            help="test it first (`x is not None`), or give a stand-in: `default(x, 0)`",
+        )
+    help = None
+    if isinstance(left, str) != isinstance(right, str) and isinstance(left, str | int | float):
+        text = left if isinstance(left, str) else right
+        help = f"turn the text into a number: `number({shown(text).split(' (')[0]})`" if isinstance(text, str) else None
+    elif isinstance(left, dict):
+        help = "order them by a field: `key='name'`"
+    return Fault(f"{shown(left)} cannot be ordered against {shown(right)}", help=help)

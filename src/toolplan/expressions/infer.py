@@ -14,7 +14,7 @@ import ast
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TypeAlias
 
 from toolplan.diagnostics import Diagnostic, Place
@@ -109,6 +109,7 @@ class Inference:
         self.env = env
         self.findings: list[Diagnostic] = []
         self._depth = 0
+        self._silent = False
         self._f_string: ast.JoinedStr | None = None
 
     def of(self, node: ast.expr) -> Type:
@@ -131,9 +132,15 @@ class Inference:
             self.env = before
 
     def silently(self, node: ast.expr, env: Env) -> Type:
-        """Return the type of `node` without noting findings: they are noted where the node itself is walked."""
-        count = len(self.findings)
+        """Return the type of `node` without noting findings: they are noted where the node itself is walked.
+
+        What a silent walk would have to look at silently once more is UNKNOWN, or nested tests would cost 2^depth.
+        """
+        if self._silent:
+            return UNKNOWN
+        self._silent, count = True, len(self.findings)
         found = self.within(env, node)
+        self._silent = False
         del self.findings[count:]
         return found
 
@@ -154,13 +161,22 @@ class Inference:
         """Return where a part of the expression stands in the plan."""
         return self.expression.place_of(self._f_string or node)
 
+    def last_word(self, node: ast.expr, name: str) -> Place:
+        """Return the place of `b` in `a.b` and `a["b"]`."""
+        if isinstance(node, ast.Subscript):
+            return self.place(node.slice)
+        place = self.place(node)
+        if place.start is None or place.end is None or self._f_string:
+            return place
+        return Place(place.path, max(place.start, place.end - len(name)), place.end)
+
     def words(self, node: ast.expr) -> str:
         """Return a part of the expression as its author wrote it, shortened for a message."""
         text = ast.unparse(node) if self._f_string else self.expression.text_of(node)
         return text if len(text) <= MAX_WORDS else text[: MAX_WORDS - 1] + "…"
 
     @contextlib.contextmanager
-    def inside(self, node: ast.JoinedStr) -> Iterator[None]:
+    def inside(self, node: ast.JoinedStr) -> Generator[None]:
         """Say that the walk is inside an f-string, whose parts have no places of their own before Python 3.12."""
         outer = self._f_string
         if sys.version_info < (3, 12):
@@ -170,7 +186,8 @@ class Inference:
 
     def as_number(self, found: Type, node: ast.expr) -> str | None:
         """Return the help for a text where a number is needed."""
-        return f"write `number({self.words(node)})`" if is_text(found) else None
+        is_written = isinstance(node, ast.Constant)
+        return f"write `number({self.words(node)})`" if is_text(found) and not is_written else None
 
     # questions that several rules ask
 
@@ -206,7 +223,7 @@ class Inference:
             if isinstance(member, ObjectType) or is_text(member):
                 return TEXT
             words = (what, "a list", self.words(node), kind_word(member))
-            help = f"write `range({words[2]})`" if kinds_of(member) == {"integer"} else None
+            help = f"write `range({words[2]})`" if kinds_of(member) <= {"integer"} else None
             return lambda: say.unfit_operand(self.place(node), *words, help)
 
         return self.each(found, node, rule)

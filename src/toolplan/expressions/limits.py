@@ -22,6 +22,7 @@ __all__ = [
     "Budget",
     "check_size",
     "exhausted",
+    "pay_for_lines",
     "size_of",
     "weight",
 ]
@@ -78,6 +79,15 @@ def size_of(*texts: str) -> int:
     """Return how many bytes the texts would take in one text, at most: one wide character widens them all."""
     length = sum(map(len, texts))
     return length if all(map(str.isascii, texts)) else 4 * length
+
+
+_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+
+
+def pay_for_lines(budget: Budget, text: str) -> None:
+    """Pay for the lines of `text` before it is cut."""
+    count = 1 + sum(text.count(end) for end in _BREAKS)
+    budget.produce(4 * len(text) + 70 * count)
 
 
 def exhausted() -> Fault:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import inspect
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
 from toolplan.expressions.faults import ArgumentFault, Fault, Missing, shown
-from toolplan.expressions.functions import MISSING, elements, pay_for_lines
-from toolplan.expressions.limits import Budget
+from toolplan.expressions.functions.registry import elements, written
+from toolplan.expressions.limits import Budget, pay_for_lines
 from toolplan.expressions.rendering import convert, format_value
 from toolplan.expressions.sets import both, either, within, without
 from toolplan.values import Json
@@ -36,6 +36,14 @@ class Method:
     compute: Callable[..., Any]
     free_keywords: bool = False
 
+    def takes(self, positions: int, keywords: Collection[str]) -> bool:
+        """Return whether the method can be called with so many arguments by position and these by name."""
+        if self.free_keywords:
+            return True
+        if positions > len(self.parameters) or not set(keywords) <= set(self.parameters[positions:]):
+            return False
+        return all(parameter in keywords for parameter in self.parameters[positions : self.required])
+
 
 METHODS: dict[str, dict[type, Method]] = {}
 """Every method by its name and the kind of value before the dot."""
@@ -54,7 +62,7 @@ REFUSED: dict[str, str] = {
     "update": "expressions change nothing; write the new object: `{**a, **b}`",
     "setdefault": "expressions change nothing; read with `d.get('k', default)`",
     "popitem": "expressions change nothing",
-    "format_map": "write an f-string: `f\"{name}: {price}\"`",
+    "format_map": 'write an f-string: `f"{name}: {price}"`',
     "encode": "text has no bytes here",
     "strftime": "dates are ISO text; write `format_date(d, '%Y-%m-%d')`",
     "isoformat": "dates are ISO text already",
@@ -74,7 +82,7 @@ REFUSED: dict[str, str] = {
     "indexOf": "write `xs.index(x)` or `text.find(x)`",
     "toLowerCase": "write `lower()`",
     "toUpperCase": "write `upper()`",
-    "toFixed": "write `round(x, 2)` or `f\"{x:.2f}\"`",
+    "toFixed": 'write `round(x, 2)` or `f"{x:.2f}"`',
     "trim": "write `strip()`",
     "length": "write `len(x)`",
     "size": "write `len(x)`",
@@ -95,16 +103,11 @@ def _method(
         called = name or compute.__name__.strip("_")
         parameters = list(inspect.signature(compute).parameters.values())[2:]
         plain = [p for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD]
-        shown = [
-            f"*{p.name}" if p.kind == p.VAR_POSITIONAL else p.name if p.default is p.empty else _optional(p)
-            for p in parameters
-            if p.kind != p.VAR_KEYWORD
-        ]
         for kind in kinds:
             METHODS.setdefault(called, {})[kind] = Method(
                 called,
                 kind,
-                f"{called}({', '.join(shown)})",
+                f"{called}({written(parameters)})",
                 (compute.__doc__ or "").strip().split("\n")[0],
                 tuple(p.name for p in plain),
                 sum(p.default is p.empty for p in plain),
@@ -115,10 +118,6 @@ def _method(
         return compute
 
     return register
-
-
-def _optional(p: inspect.Parameter) -> str:
-    return f"{p.name}?" if p.default is MISSING or p.default is None else f"{p.name}={p.default!r}"
 
 
 # --- what methods need of their arguments ----------------------------------------------------------------------------

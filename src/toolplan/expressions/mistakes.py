@@ -66,14 +66,19 @@ def explain_syntax(text: str, error: Exception, shift: int) -> tuple[str, int, i
     start, end = _place(text, error, shift)
     for offset, character in enumerate(plain):
         if character in _FULL_WIDTH:
-            return f"`{character}` is not a character that expressions use", offset, offset + 1, (
-                f"write `{_FULL_WIDTH[character]}`"
+            return (
+                f"`{character}` is not a character that expressions use",
+                offset,
+                offset + 1,
+                (f"write `{_FULL_WIDTH[character]}`"),
             )
     if statement := _STATEMENT.match(plain):
         word = statement[1]
         if word not in ("if", "for") or plain.rstrip().endswith(":") or ":" in plain:
-            return f"`{word}` begins a statement, and an expression is one value", *statement.span(1), (
-                "use steps for what happens one after the other"
+            return (
+                f"`{word}` begins a statement, and an expression is one value",
+                *statement.span(1),
+                ("use steps for what happens one after the other"),
             )
     for pattern, message, help in _ELSEWHERE:
         if match := pattern.search(plain):

@@ -8,6 +8,7 @@ that the value is known to have there. Whoever defines a name anew forgets its p
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -25,16 +26,18 @@ from toolplan.expressions.shapes import (
     without,
 )
 
-__all__ = ["Env", "define", "forget", "join_env", "may_equal", "narrow", "path_of"]
+__all__ = ["Env", "define", "join_env", "may_equal", "narrow", "path_of"]
 
 Env: TypeAlias = Mapping[str, Type]
 """The types of the names in scope, and of the paths of which more is known."""
+
+MAX_NESTED_TESTS = 6
 
 TypeOf: TypeAlias = "Callable[[ast.expr, Env], Type]"
 
 
 def path_of(node: ast.expr) -> str | None:
-    """Return the path that an expression is (`a.b[0]`), or None for anything computed."""
+    """Return the path that an expression is (`a.b[0]`, `prices[city]`), or None for anything computed."""
     steps: list[str] = []
     while True:
         if isinstance(node, ast.Name):
@@ -42,14 +45,8 @@ def path_of(node: ast.expr) -> str | None:
         if isinstance(node, ast.Attribute):
             steps.append("." + node.attr)
             node = node.value
-        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            key = node.slice.value
-            if isinstance(key, str):
-                steps.append(_field(key))
-            elif isinstance(key, int):
-                steps.append(f"[{key}]")
-            else:
-                return None
+        elif isinstance(node, ast.Subscript) and (step := _index_step(node.slice)) is not None:
+            steps.append(step)
             node = node.value
         elif isinstance(node, ast.Call) and (key := _read_by_get(node)) is not None:
             assert isinstance(node.func, ast.Attribute)
@@ -57,6 +54,14 @@ def path_of(node: ast.expr) -> str | None:
             node = node.func.value
         else:
             return None
+
+
+def _index_step(index: ast.expr) -> str | None:
+    if isinstance(index, ast.Constant):
+        return _field(index.value) if isinstance(index.value, str) else f"[{index.value}]"
+    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub) and isinstance(index.operand, ast.Constant):
+        return f"[-{index.operand.value}]"
+    return f"[{index.id}]" if isinstance(index, ast.Name) else None
 
 
 def _field(name: str) -> str:
@@ -72,17 +77,27 @@ def _read_by_get(node: ast.Call) -> str | None:
     return None
 
 
-def forget(env: dict[str, Type], name: str) -> None:
-    """Drop what is known about the paths that begin at `name`."""
-    stale = [path for path in env if path.startswith((name + ".", name + "["))]
-    for path in stale:
-        del env[path]
+def _with_path(env: Env, path: str, found: Type) -> dict[str, Type]:
+    """Return `env` with what is known about `path`.
+
+    `name.` stands beside the paths that depend on `name`, so that it is quickly known whether there are any.
+    """
+    result = {**env, path: found}
+    names = _NAMES.findall(path)
+    if names != [path]:
+        result.update((f"{name}.", UNKNOWN) for name in names)
+    return result
+
+
+_NAMES = re.compile(r"(?:^|(?<=\[))[^\W\d]\w*")
+"""The names that a path depends on: its root, and those in brackets."""
 
 
 def define(env: dict[str, Type], name: str, found: Type) -> None:
-    """Give `name` a new value of type `found`."""
-    if name in env:
-        forget(env, name)
+    """Give `name` a new value of type `found`; what was known about paths that depend on it is forgotten."""
+    if name + "." in env:
+        for path in [path for path in env if path != name and name in _NAMES.findall(path)]:
+            del env[path]
     env[name] = found
 
 
@@ -93,19 +108,24 @@ def join_env(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
     return {name: join(found, b[name]) for name, found in a.items() if name in b}
 
 
-def narrow(test: ast.expr, env: Env, holds: bool, type_of: TypeOf) -> Env:
-    """Return the environment for the case that `test` holds (or does not). `type_of` types a part without findings."""
+def narrow(test: ast.expr, env: Env, holds: bool, type_of: TypeOf, depth: int = 0) -> Env:
+    """Return the environment for the case that `test` holds (or does not). `type_of` types a part without findings.
+
+    Tests nested deeper than `MAX_NESTED_TESTS` say nothing: each level may be looked at twice.
+    """
+    if depth > MAX_NESTED_TESTS:
+        return env
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return narrow(test.operand, env, not holds, type_of)
+        return narrow(test.operand, env, not holds, type_of, depth + 1)
     if isinstance(test, ast.BoolOp):
-        return _narrow_chain(test, env, holds, type_of)
+        return _narrow_chain(test, env, holds, type_of, depth + 1)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _narrow_comparison(test, env, holds, type_of)
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and len(test.args) == 1 and not test.keywords:
         if test.func.id in ("len", "bool"):
-            return narrow(test.args[0], env, holds, type_of)
+            return narrow(test.args[0], env, holds, type_of, depth + 1)
         if test.func.id == "all" and holds and isinstance(test.args[0], ast.List | ast.Tuple):
-            return _in_turn(test.args[0].elts, env, True, type_of)
+            return _in_turn(test.args[0].elts, env, True, type_of, depth + 1)
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance":
         return _narrow_kind(test, env, holds, type_of)
     if path_of(test) is None:
@@ -118,39 +138,45 @@ def _narrow_kind(test: ast.Call, env: Env, holds: bool, type_of: TypeOf) -> Env:
     if len(test.args) != 2:
         return env
     given = test.args[1].elts if isinstance(test.args[1], ast.Tuple) else [test.args[1]]
-    kinds = {kind for each in given if isinstance(each, ast.Name) for kind in _KINDS.get(each.id, ())}
-    if len(kinds) < len(given):  # written in a way that is not looked into
+    names = [each.id for each in given if isinstance(each, ast.Name) and each.id in _MAY_BE]
+    if len(names) < len(given):  # written in a way that is not looked into
         return env
-    return _refine(test.args[0], env, lambda found: (kinds_of(found) <= kinds) != holds, type_of)
+    if holds:
+        possible = {kind for name in names for kind in _MAY_BE[name]}
+        return _refine(test.args[0], env, lambda found: kinds_of(found).isdisjoint(possible), type_of)
+    certain = {kind for name in names for kind in _SURELY[name]}
+    return _refine(test.args[0], env, lambda found: kinds_of(found) <= certain, type_of)
 
 
-_KINDS = {
+_SURELY = {
     "str": ("text",),
-    "int": ("integer", "boolean"),
-    "float": ("number",),
+    "int": ("boolean",),
+    "float": (),
     "bool": ("boolean",),
     "list": ("list",),
     "dict": ("object",),
 }
+_MAY_BE = {**_SURELY, "int": ("integer", "number", "boolean"), "float": ("integer", "number")}
+"""A number that JSON calls an integer may be written 3.0, and any number may be whole."""
 
 
-def _narrow_chain(test: ast.BoolOp, env: Env, holds: bool, type_of: TypeOf) -> Env:
+def _narrow_chain(test: ast.BoolOp, env: Env, holds: bool, type_of: TypeOf, depth: int) -> Env:
     """`a and b` holds when both do; it does not when one does not, the ones before it holding."""
     every = isinstance(test.op, ast.And)
     if every == holds:
-        return _in_turn(test.values, env, holds, type_of)
+        return _in_turn(test.values, env, holds, type_of, depth)
     result: dict[str, Type] | None = None
     before = env
     for part in test.values[:20]:
-        here = dict(narrow(part, before, holds, type_of))
+        here = dict(narrow(part, before, holds, type_of, depth))
         result = here if result is None else join_env(result, here)
-        before = narrow(part, before, not holds, type_of)
+        before = narrow(part, before, not holds, type_of, depth)
     return env if result is None or len(test.values) > 20 else result
 
 
-def _in_turn(parts: list[ast.expr], env: Env, holds: bool, type_of: TypeOf) -> Env:
+def _in_turn(parts: list[ast.expr], env: Env, holds: bool, type_of: TypeOf, depth: int) -> Env:
     for part in parts:
-        env = narrow(part, env, holds, type_of)
+        env = narrow(part, env, holds, type_of, depth)
     return env
 
 
@@ -203,8 +229,8 @@ def _with_field(path: str, name: str, env: Env, found: Type) -> Env:
     """`"name" in x`: of several kinds of objects those that have the field; an undeclared field is there after all."""
     fitting = without(found, lambda member: isinstance(member, ObjectType) and _cannot_have(member, name))
     if fitting is not NEVER:
-        return {**env, path: fitting} if fitting is not found else env
-    return {**env, path + _field(name): UNKNOWN}
+        return _with_path(env, path, fitting) if fitting is not found else env
+    return _with_path(env, path + _field(name), UNKNOWN)
 
 
 def _cannot_have(found: ObjectType, name: str) -> bool:
@@ -232,13 +258,14 @@ def _refine(node: ast.expr, env: Env, excluded: Callable[[Type], bool], type_of:
     kept = _split(found, excluded)
     if kept is found:
         return env
-    result = {**env, path: kept}
+    result = _with_path(env, path, kept)
     parent = node.value if isinstance(node, ast.Attribute | ast.Subscript) else None
     if parent is not None and (above := path_of(parent)) is not None:
         whole = type_of(parent, env)
         if isinstance(whole, Union):  # objects told apart by this field
             name = node.attr if isinstance(node, ast.Attribute) else _constant_key(node)
-            result[above] = without(whole, lambda member: _told_out(member, name, excluded))
+            fitting = without(whole, lambda member: _told_out(member, name, excluded))
+            result = _with_path(result, above, fitting)
     return result
 
 

@@ -41,6 +41,7 @@ from toolplan.expressions.shapes import (
     kind_word,
     list_of,
     members,
+    object_of,
     type_of,
     without_null,
 )
@@ -86,20 +87,10 @@ def _field(infer: Inference, base: Type, name: str, node: ast.expr, owner: ast.e
             return base.additional or UNKNOWN
         fields = list(base.names)
         return lambda: say.unknown_field(
-            _last_word(infer, node, name), infer.words(owner), name, base.name or "this object", fields
+            infer.last_word(node, name), infer.words(owner), name, base.name or "this object", fields
         )
     words = (infer.words(owner), kind_word(base), name, str(base))
-    return lambda: say.no_fields(_last_word(infer, node, name), *words, _field_instead(base, name, words[0]))
-
-
-def _last_word(infer: Inference, node: ast.expr, name: str) -> Place:
-    """Return the place of `b` in `a.b` and `a["b"]`."""
-    if isinstance(node, ast.Subscript):
-        return infer.place(node.slice)
-    place = infer.place(node)
-    if place.start is None or place.end is None:
-        return place
-    return Place(place.path, max(place.start, place.end - len(name)), place.end)
+    return lambda: say.no_fields(infer.last_word(node, name), *words, _field_instead(base, name, words[0]))
 
 
 def _field_instead(base: Type, name: str, words: str) -> str | None:
@@ -156,10 +147,12 @@ def _element(infer: Inference, base: Type, by: Type, node: ast.Subscript) -> Typ
 
 
 def _no_index(infer: Inference, base: Type, by: str, node: ast.Subscript) -> Diagnostic:
+    has_elements = isinstance(base, ListType | ObjectType) or is_text(base)
     help = None
     if isinstance(base, ObjectType):
-        help = "an object is indexed by a field's name: " + ", ".join(f'"{name}"' for name in list(base.names)[:8])
-    return say.cannot_index(infer.place(node.slice), infer.words(node.value), kind_word(base), by, help)
+        help = "an object is indexed by a field's name: " + ", ".join(f"'{name}'" for name in list(base.names)[:8])
+    words = (infer.words(node.value), _plain_kind(base), by if has_elements else None)
+    return say.cannot_index(infer.place(node.slice), *words, help)
 
 
 def _at(base: ListType, index: ast.expr) -> Type:
@@ -203,13 +196,8 @@ def _combine(infer: Inference, node: ast.BinOp, left: Type, right: Type) -> Type
         infer.present(left, node.left)
         infer.present(right, node.right)
         return join_all(possible)
-    words = (
-        infer.words(node.left),
-        kind_word(left),
-        OPERATORS[type(node.op)],
-        infer.words(node.right),
-        kind_word(right),
-    )
+    right_words = (infer.words(node.right), _plain_kind(right))
+    words = (infer.words(node.left), _plain_kind(left), OPERATORS[type(node.op)], *right_words)
     return infer.report(say.cannot_combine(infer.place(node), *words, _mended(infer, node, left, right)))
 
 
@@ -229,8 +217,9 @@ def _mended(infer: Inference, node: ast.BinOp, left: Type, right: Type) -> str |
     sides = ((left, node.left, right, node.right), (right, node.right, left, node.left))
     for found, found_node, other, other_node in sides:
         if is_text(found) and kinds_of(other) <= NUMERIC:
-            number = f"write `number({infer.words(found_node)})`"
-            return f"write `str({infer.words(other_node)})` to join texts; {number[6:]} is a number" if adds else number
+            number = infer.as_number(found, found_node)
+            text = f"write `str({infer.words(other_node)})` to join texts" if adds else None
+            return f"{text}, {number.removeprefix('write ')} to add numbers" if text and number else text or number
         if adds and isinstance(found, ListType):
             return f"write `[{infer.words(other_node)}]` to add one element"
     return None
@@ -312,14 +301,14 @@ def _plain_kind(found: Type) -> str:
 def _equate(infer: Inference, left_node: ast.expr, left: Type, right_node: ast.expr, right: Type) -> None:
     if NULL in (left, right) or may_equal(left, right):
         return
-    help = None
+    help, describe = None, _plain_kind
     if is_text(left) and is_text(right):
-        help = _nearest_value(left, right) or _nearest_value(right, left)
-    elif is_text(left) and kinds_of(right) <= NUMERIC:
-        help = f"write `number({infer.words(left_node)})`"
-    elif is_text(right) and kinds_of(left) <= NUMERIC:
-        help = f"write `number({infer.words(right_node)})`"
-    words = (infer.words(left_node), kind_word(left), infer.words(right_node), kind_word(right))
+        help, describe = _nearest_value(left, right) or _nearest_value(right, left), kind_word
+    elif kinds_of(right) <= NUMERIC:
+        help = infer.as_number(left, left_node)
+    elif kinds_of(left) <= NUMERIC:
+        help = infer.as_number(right, right_node)
+    words = (infer.words(left_node), describe(left), infer.words(right_node), describe(right))
     infer.report(say.never_equal(_span(infer, left_node, right_node), *words, help))
 
 
@@ -389,8 +378,7 @@ def _fields(infer: Inference, node: ast.Dict) -> Type:
         else:
             _key(infer, key)
             additional = join(additional, found)
-    sealed = additional is NEVER
-    return ObjectType(fields, frozenset(required), None if sealed else additional, sealed=sealed)
+    return object_of(fields, frozenset(required), None if additional is NEVER else additional)
 
 
 def _key(infer: Inference, key: ast.expr) -> None:

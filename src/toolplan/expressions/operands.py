@@ -16,6 +16,7 @@ from toolplan.expressions.shapes import (
     Type,
     join,
     join_all,
+    joined_lists,
     members,
 )
 
@@ -76,7 +77,7 @@ def combined(operator: ast.operator, a: Type, b: Type) -> Type | None:
         if left == right == "text":
             return TEXT
         if isinstance(a, ListType) and isinstance(b, ListType):
-            return ListType(lambda: join(a.element, b.element))
+            return joined_lists(a, b)
     elif isinstance(operator, ast.Mult):
         repeated = a if right in NUMERIC else b if left in NUMERIC else UNKNOWN
         if isinstance(repeated, ListType):
@@ -86,7 +87,7 @@ def combined(operator: ast.operator, a: Type, b: Type) -> Type | None:
     elif isinstance(operator, ast.Mod) and left == "text":
         return TEXT
     elif isinstance(a, ListType) and isinstance(b, ListType) and isinstance(operator, _SET_OPERATORS):
-        return ListType(lambda: join(a.element, b.element))
+        return joined_lists(a, b)
     elif isinstance(a, ObjectType) and isinstance(b, ObjectType) and isinstance(operator, ast.BitOr):
         return ObjectType({}, frozenset(), join(any_field(a), any_field(b)))
     return None

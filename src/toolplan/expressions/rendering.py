@@ -10,12 +10,12 @@ import json
 import re
 
 from toolplan.errors import EvaluationError
-from toolplan.expressions.dates import format_moment, read_moment
+from toolplan.expressions.dates import format_moment, is_date_pattern, read_moment
 from toolplan.expressions.faults import Fault, Missing, shown
 from toolplan.expressions.limits import BYTES_PER_STEP, MAX_WEIGHT, Budget, weight
 from toolplan.values import Json
 
-__all__ = ["convert", "format_value", "json_text", "render_text", "text_of"]
+__all__ = ["convert", "fits_some_value", "format_value", "json_text", "render_text", "text_of"]
 
 MAX_WIDTH = 10_000
 """Widest field and longest precision of a format spec."""
@@ -70,6 +70,14 @@ _SPEC = re.compile(
     re.DOTALL,
 )
 _NUMERIC = frozenset("bcdeEfFgGnoxX%")
+
+
+def fits_some_value(spec: str) -> bool:
+    """Return whether `spec` is a format spec that some number, text or date can be written with."""
+    match = _SPEC.fullmatch(spec)
+    if match is None or "%" in spec[:-1]:
+        return is_date_pattern(spec)
+    return not match["type"] or match["type"] in _NUMERIC or match["type"] == "s"
 
 
 def format_value(value: Json, spec: str, budget: Budget) -> str:

@@ -27,9 +27,11 @@ from toolplan.expressions.shapes import (
     Type,
     join,
     join_all,
+    joined_lists,
     kind_word,
     list_of,
     members,
+    object_of,
     without_null,
 )
 
@@ -48,7 +50,7 @@ class Called:
     __slots__ = ("infer", "name", "node", "nodes", "types")
 
     def __init__(
-        self, infer: Inference, node: ast.Call, name: str, parameters: tuple[str, ...], variadic: bool
+        self, infer: Inference, node: ast.Call, name: str, parameters: tuple[str, ...], variadic: bool = False
     ) -> None:
         self.infer = infer
         self.node = node
@@ -104,12 +106,9 @@ class Called:
             objects = [member for member in found if isinstance(member, ObjectType)]
             name = key.value
             if objects and len(objects) == len(found) and all(_lacks(each, name) for each in objects):
-                first = objects[0]
-                self.infer.report(
-                    say.unknown_field(
-                        self.infer.place(key), "each element", name, first.name or "this object", list(first.names)
-                    )
-                )
+                first, items = objects[0], self.nodes.get("items", self.nodes.get(0, key))
+                words = (f"{self.infer.words(items)}[0]", name, first.name or "this object")
+                self.infer.report(say.unknown_field(self.infer.place(key), *words, list(first.names)))
 
 
 def _lacks(found: ObjectType, path: str) -> bool:
@@ -168,7 +167,17 @@ def _sum(call: Called) -> Type:
 
 
 def _each(element: Type) -> str:
-    return kind_word(element).removeprefix("a ").removeprefix("an ") if element is not UNKNOWN else "values"
+    word = kind_word(element)
+    return _PLURALS.get(word, word)
+
+
+_PLURALS = {
+    "text": "texts",
+    "a number": "numbers",
+    "a whole number": "whole numbers",
+    "a list": "lists",
+    "an object": "objects",
+}
 
 
 def _extreme(call: Called) -> Type:
@@ -273,19 +282,15 @@ def _set_item(call: Called) -> Type:
 
 def _with_item(container: Type, key: ast.expr | None, value: Type) -> Type:
     if isinstance(container, ListType):
-        return ListType(lambda: join(container.element, value))
+        return joined_lists(container, ListType(value))
     if not isinstance(container, ObjectType):
         return UNKNOWN
+    others = None if container.sealed else container.additional or UNKNOWN
     if isinstance(key, ast.Constant) and isinstance(key.value, str):
-        fields = {name: container.field(name) or UNKNOWN for name in container.names}
-        fields[key.value] = value
-        required = container.required | {key.value}
-        return ObjectType(fields, required, container.additional, sealed=container.sealed, name=None)
+        fields = {name: container.field(name) or UNKNOWN for name in container.names} | {key.value: value}
+        return object_of(fields, container.required | {key.value}, others)
     fields = {name: join(container.field(name) or UNKNOWN, value) for name in container.names}
-    others = (
-        value if container.sealed else UNKNOWN if container.additional is None else join(container.additional, value)
-    )
-    return ObjectType(fields, container.required, others)
+    return object_of(fields, container.required, join(others or NEVER, value))
 
 
 def _divmod(call: Called) -> Type:
@@ -384,7 +389,7 @@ def method(infer: Inference, node: ast.Call, func: ast.Attribute) -> Type:
         if kind in owners:
             return METHOD_RULES.get((kind, func.attr), _unknown)(call, member)
         return lambda: say.unknown_method(
-            infer.place(func),
+            infer.last_word(func, func.attr),
             infer.words(func.value),
             kind_word(member),
             func.attr,
@@ -481,8 +486,7 @@ def _own_elements(call: Called, base: Type) -> Type:
 
 def _union(call: Called, base: Type) -> Type:
     assert isinstance(base, ListType)
-    other = call.element("other")
-    return ListType(lambda: join(base.element, other))
+    return joined_lists(base, ListType(call.element("other")))
 
 
 _PLACES = {"sub": _A_TEXT}

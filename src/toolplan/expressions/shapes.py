@@ -38,6 +38,7 @@ __all__ = [
     "is_same",
     "join",
     "join_all",
+    "joined_lists",
     "kind_word",
     "list_of",
     "may_be_null",
@@ -51,6 +52,7 @@ __all__ = [
 MAX_KNOWN_VALUES = 24
 MAX_POSITIONS = 16
 MAX_OBJECTS = 8
+MAX_FIELDS = 500
 MAX_VALUE_DEPTH = 20
 
 
@@ -201,9 +203,18 @@ def list_of(element: Type, positions: Iterable[Type] = ()) -> ListType:
     return ListType(element, known if len(known) <= MAX_POSITIONS else ())
 
 
-def object_of(fields: Mapping[str, Type], additional: Type | None = None) -> ObjectType:
-    """Return the type of an object that a plan builds with exactly these fields, and perhaps others."""
-    return ObjectType(fields, frozenset(fields), additional, sealed=additional is None)
+def object_of(
+    fields: Mapping[str, Type], required: frozenset[str] | None = None, additional: Type | None = None
+) -> ObjectType:
+    """Return the type of an object that a plan builds with these fields, and perhaps others.
+
+    All are `required` when nothing is said. Of objects with very many fields only that is known.
+    """
+    if len(fields) > MAX_FIELDS:
+        return ObjectType({}, frozenset(), UNKNOWN)
+    return ObjectType(
+        fields, frozenset(fields) if required is None else required, additional, sealed=additional is None
+    )
 
 
 def type_of(value: Json, depth: int = 0) -> Type:
@@ -288,10 +299,22 @@ def _merge(a: Type, b: Type) -> Type | None:
         positions: tuple[Type, ...] = ()
         if len(a.positions) == len(b.positions):
             positions = tuple(join(x, y) for x, y in zip(a.positions, b.positions, strict=True))
-        return ListType(lambda: join(a.element, b.element), positions)
+        return joined_lists(a, b, positions)
     if isinstance(a, ObjectType) and isinstance(b, ObjectType):
         return _merge_objects(a, b)
     return None
+
+
+def joined_lists(a: ListType, b: ListType, positions: tuple[Type, ...] = ()) -> ListType:
+    """Return the type of a list with elements of both.
+
+    Its own element is found later, those of `a` and `b` now: a list that a plan grows element by element would be a
+    chain of open questions otherwise, as long as the plan.
+    """
+    first, second = a.element, b.element
+    if first is second:
+        return ListType(first, positions)
+    return ListType(lambda: join(first, second), positions)
 
 
 _NUMERIC = ("integer", "number")

@@ -101,6 +101,9 @@ def explain(error: Exception, target: Target, attempt: Attempt, *, attempts: int
         return _failure(target, f"`{target.name}` cannot be asked in this way: {error.message}", kind)
     if isinstance(error, library.ModelAPIError):
         return _explain_unnumbered(error, target, attempt)
+    if isinstance(error, IndexError):
+        # The library takes the first of the choices without looking whether there is one.
+        return _failure(target, f"`{target.name}` gave no reply: its answer holds no choices", "final")
     return _failure(target, f"the reply of `{target.name}` could not be read: {_last_words(error)}", "final")
 
 
@@ -220,7 +223,7 @@ def _last_words(error: Exception) -> str:
     for cause in _chain(error):
         if str(cause).strip():
             words = str(cause)
-    return words
+    return _one_line(words)
 
 
 # ---- texts
@@ -245,6 +248,10 @@ def _body_text(body: object) -> str:
         text = json.dumps(body, default=str) if body else ""
     if "<html" in text[:200].lower() or "<!doctype" in text[:200].lower():
         text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]+>", " ", text)
+    return _one_line(text)
+
+
+def _one_line(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= BODY_LIMIT else text[:BODY_LIMIT] + "…"
 

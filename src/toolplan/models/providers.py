@@ -8,7 +8,8 @@ imported with the first `ask`. A reply counts only when it is whole: a stream th
 error, whatever arrived before. A request is repeated only while nothing of its reply has been passed on.
 
 Connections belong to an event loop, and `run_sync` opens a new loop each time, so each loop has its own client. An
-async generator keeps it open: when the loop ends, `asyncio.run` closes its generators, and so the client.
+async generator keeps it open: when the loop ends, `asyncio.run` closes its generators, and so the client. A model that
+is thrown away earlier closes in the background, if the loop still runs long enough; `close` does it for certain.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def decode(text: str, start: int = 0) -> Decoded:
             faults.append(say.duplicate_key(Place((*_path_to(value, owner), key), key=True), key))
         else:
             repairs.append(f"read the key `{key}` once, which one object has twice with the same value")
-    if "\\ud" in text or "\\uD" in text or not text.isascii():
+    if "\\ud" in text or "\\uD" in text or _is_broken(text):
         faults += _broken_characters(value)
     return Decoded(value, end, tuple(faults), tuple(repairs))
 
@@ -156,18 +156,17 @@ def _too_deep(text: str, start: int) -> Diagnostic:
 
 
 def _is_deeper_than(value: Json, levels: int) -> bool:
-    layer: list[Json] = [value]
+    layer = [value] if isinstance(value, (list, dict)) else []
     for _ in range(levels):
-        below: list[Json] = []
-        for item in layer:
-            if isinstance(item, dict):
-                below += item.values()
-            elif isinstance(item, list):
-                below += item
-        if not below:
+        if not layer:
             return False
-        layer = below
-    return any(isinstance(item, list | dict) for item in layer)
+        layer = [
+            inner
+            for outer in layer
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (list, dict))
+        ]
+    return bool(layer)
 
 
 def _walk(value: Json) -> Iterator[tuple[Path, Json]]:
@@ -183,6 +182,14 @@ def _walk(value: Json) -> Iterator[tuple[Path, Json]]:
 
 def _path_to(value: Json, owner: dict[str, Json]) -> Path:
     return next((path for path, item in _walk(value) if item is owner), ())
+
+
+def _is_broken(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _broken_characters(value: Json) -> Iterator[Diagnostic]:

@@ -1,8 +1,8 @@
 """The names that steps are known by, once the whole plan is there.
 
-A step that produces a value is known by its `result` variable, if the plan gave one; a call without one by `TOOL_result`,
-and by `TOOL` when the tool is called once in the plan; every such step by its id (`s3`). A name that the plan itself
-gives to something always means that: the names that come by themselves give way.
+A step that produces a value is known by its `result` variable, if the plan gave one; a call without one by
+`TOOL_result`, and by `TOOL` when the tool is called once in the plan; every such step by its id (`s3`). A name that the
+plan itself gives to something always means that: the names that come by themselves give way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from keyword import iskeyword
 
-from toolplan.plan import AskModel, AskUser, Block, Call, ForEach, Let, Try, walk
+from toolplan.plan import AskModel, AskUser, Block, Call, ForEach, Let, Step, Try, blocks_of
 
 __all__ = ["give_names", "is_name", "name_from"]
 
@@ -44,28 +44,36 @@ def give_names(steps: Block, given: Iterable[str] = ()) -> None:
     taken = set(given)
     calls: Counter[str] = Counter()
     producing: list[Call | ForEach | AskUser | AskModel] = []
-    for step in walk(steps):
+    stack = list(steps)
+    while stack:
+        step = stack.pop()
         if isinstance(step, Call):
             calls[step.tool] += 1
             producing.append(step)
-        elif isinstance(step, ForEach | AskUser | AskModel):
+            stack += step.on_error.do
+            continue
+        if isinstance(step, ForEach | AskUser | AskModel):
             producing.append(step)
-            if isinstance(step, ForEach):
-                taken.add(step.name)
-        elif isinstance(step, Let):
-            taken.update(name for name, _ in step.values)
-        elif isinstance(step, Try) and step.error:
-            taken.add(step.error)
-    taken.update(step.result for step in producing if step.result)
+        taken.update(_given_by(step))
+        for block in blocks_of(step):
+            stack += block
+    taken.update([step.result for step in producing if step.result])
     for step in producing:
+        names = [step.result] if step.result else []
         if isinstance(step, ForEach) and step.collect is None:
             continue
-        names = [step.result] if step.result else []
-        if isinstance(step, Call) and not names:
-            tool = name_from(step.tool)
-            names += [f"{tool}_result"] if tool else []
-            names += [tool] if tool and calls[step.tool] == 1 else []
-            names = [name for name in names if name not in taken]
+        if isinstance(step, Call) and not names and (tool := name_from(step.tool)):
+            own = (f"{tool}_result", tool) if calls[step.tool] == 1 else (f"{tool}_result",)
+            names = [name for name in own if name not in taken]
         if step.id not in taken:
             names.append(step.id)
         object.__setattr__(step, "defines", tuple(names))
+
+
+def _given_by(step: Step) -> Iterable[str]:
+    """Return the names that a step gives to something besides its own value."""
+    if isinstance(step, ForEach):
+        return (step.name,)
+    if isinstance(step, Let):
+        return (name for name, _ in step.values)
+    return (step.error,) if isinstance(step, Try) and step.error else ()

@@ -9,7 +9,8 @@
 | `#E1`, `#E1.temp` (ReWOO) | always | when there is such a step |
 
 `{expr}` is the language's own style, so in `"Total: ${total}"` the dollar is a dollar sign: `${...}` inside longer text
-is a reference only in a plan that never writes `{...}` without a dollar, and writes it outside of its answer too.
+is a reference only in a plan that never writes `{...}` without a dollar, and writes it outside of its answer too. A
+space (`"${ total}"`) always makes it a dollar sign and a hole.
 (`{{name}}` is read by the templates themselves.)
 """
 
@@ -27,12 +28,14 @@ from toolplan.values import Json
 __all__ = ["References"]
 
 _PATH = r"(?:\.[^.$\[\]{}\"\n]+|\[\d+\])*"
-_BRACES = re.compile(r"\$\{([^{}]*)\}((?:\.\w+|\[\d+\])*)")
+_BRACES = re.compile(r"\$\{(?!\s)([^{}]*)\}((?:\.\w+|\[\d+\])*)")
 _DOLLARS = re.compile(rf"\$([^\W\d]\w*)({_PATH})\$")
 _PLAIN = re.compile(r"\$(\w+)((?:\.\w+|\[\d+\])*)")
 _EVIDENCE = re.compile(r"#(E\d+)((?:\.\w+|\[\d+\])*)")
-_OWN_HOLE = re.compile(r"(?<![\${])\{\s*[^\W\d]")
-_DOLLAR_HOLE = re.compile(r"\$\{\s*\w")
+_OWN_HOLE = re.compile(r"(?<![\${])\{\s*[^\W\d]|\$\{\s")
+_DOLLAR_HOLE = re.compile(r"\$\{\w")
+_QUOTED = r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\""""
+_IN_EXPRESSION = re.compile(rf"(?P<quoted>{_QUOTED})|{_BRACES.pattern}|{_DOLLARS.pattern}", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 
@@ -44,13 +47,12 @@ class References:
     labels: dict[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
-    def in_plan(cls, text: str, answers: Iterator[str]) -> References | None:
+    def in_plan(cls, text: str, answer: Json) -> References | None:
         """Return a reader for the plan with this text, or None when nothing in it looks like such a reference."""
         if "$" not in text and "#E" not in text:
             return None
-        dollars = len(_DOLLAR_HOLE.findall(text))
-        in_answers = sum(len(_DOLLAR_HOLE.findall(answer)) for answer in answers)
-        return cls(dollars > in_answers and not _OWN_HOLE.search(text))
+        in_answer = len(_DOLLAR_HOLE.findall(answer)) if isinstance(answer, str) else 0
+        return cls(len(_DOLLAR_HOLE.findall(text)) > in_answer and not _OWN_HOLE.search(text))
 
     def whole(self, text: str) -> str | None:
         """Return the expression that the whole text refers to, or None when it is not a reference."""
@@ -59,7 +61,9 @@ class References:
             return self._readable(self._root(match[1].strip()) + match[2])
         if match := _DOLLARS.fullmatch(text):
             known = match[1] in self.labels
-            return self._readable(self._path(match[1], match[2])) if known or match[2] or match[1][-1].isdigit() else None
+            return (
+                self._readable(self._path(match[1], match[2])) if known or match[2] or match[1][-1].isdigit() else None
+            )
         if match := _PLAIN.fullmatch(text):
             return self._readable(self._path(match[1], match[2])) if match[1] in self.labels else None
         if match := _EVIDENCE.fullmatch(text):
@@ -67,9 +71,20 @@ class References:
         return None
 
     def in_expression(self, text: str) -> str:
-        """Return the text of an expression with the references in it written as plain names."""
-        text = _BRACES.sub(lambda match: f"({self._root(match[1].strip())}{match[2]})", text)
-        return _DOLLARS.sub(lambda m: self._path(m[1], m[2]) if m[1] in self.labels else m[0], text)
+        """Return the text of an expression with the references in it written as plain names.
+
+        Quoted text stays, unless it is one reference and nothing else: `'${weather.sky}' == 'rain'`.
+        """
+
+        def plain(match: re.Match[str]) -> str:
+            quoted, inside, tail, root, path = match.groups()
+            if quoted and (whole := _BRACES.fullmatch(quoted[1:-1])):
+                inside, tail = whole.groups()
+            if inside is not None:
+                return f"({self._root(inside.strip())}{tail})"
+            return self._path(root, path) if root in self.labels else match[0]
+
+        return _IN_EXPRESSION.sub(plain, text)
 
     def template(self, text: str, place: Place) -> Template:
         """Return the template that a text is, references of other styles included."""

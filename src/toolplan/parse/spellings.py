@@ -11,7 +11,21 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["ANNOTATIONS", "OPERATORS", "PLAN", "STEPS", "Key", "Kind", "find_kind", "fold", "table"]
+__all__ = [
+    "ANNOTATIONS",
+    "LABELS",
+    "ON_ERROR_WORDS",
+    "OPERATORS",
+    "PLAN",
+    "SCHEMA_WORDS",
+    "STEPS",
+    "TYPE_WORDS",
+    "Key",
+    "Kind",
+    "find_kind",
+    "fold",
+    "table",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +264,52 @@ ANNOTATIONS = frozenset(
 `depends_on` is among them for steps that are not calls: written order is the meaning already (P3).
 """
 
+LABELS = frozenset(("id", "stepid", "taskid", "idx", "label"))
+"""Spellings of `result_variable`, folded, that are a mere label beside another, or when no expression could use it."""
+
+ON_ERROR_WORDS: dict[str, str] = {
+    **dict.fromkeys(("fail", "stop", "abort", "raise", "throw", "error"), "fail"),
+    **dict.fromkeys(("skip", "continue", "ignore"), "skip"),
+    **dict.fromkeys(("value", "default", "fallback", "return", "defaultvalue", "fallbackvalue"), "value"),
+    **dict.fromkeys(("do", "steps", "then", "fallbacksteps"), "do"),
+    **dict.fromkeys(("action", "strategy", "type"), "action"),
+    "replan": "replan",
+}
+"""Words in `on_error`, folded, as its text or as the key of its object, and what they mean."""
+
+TYPE_WORDS: dict[str, str] = {
+    **{word: word for word in ("string", "number", "integer", "boolean", "array", "object", "null")},
+    "text": "string",
+    "str": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+}
+"""Names of types in `returns`, and JSON Schema's."""
+
+SCHEMA_WORDS = frozenset(
+    (
+        *(
+            "type",
+            "properties",
+            "items",
+            "required",
+            "enum",
+            "const",
+            "anyOf",
+            "oneOf",
+            "allOf",
+            "not",
+            "$ref",
+            "$defs",
+        ),
+        *("description", "title", "format", "additionalProperties", "prefixItems", "nullable", "minItems", "maxItems"),
+    )
+)
+"""Keys that tell a JSON Schema from a plain object of types."""
+
 _OPERATORS: dict[str, tuple[str, ...]] = {
     "==": ("=", "===", "eq", "equals", "equal", "is"),
     "!=": ("<>", "!==", "ne", "not_equals", "not_equal", "is_not"),
@@ -320,9 +380,7 @@ def _settle(kinds: list[Kind], step: Mapping[str, object]) -> list[Kind]:
     """Return what is left when keys that several kinds know are counted for the kind that has the better claim."""
     if CALL in kinds and IF in kinds and len(kinds) == 2 and not any(IF.canonical(key) == "then" for key in step):
         return [CALL]
-    if NOTE in kinds:
-        kinds = [kind for kind in kinds if kind is not NOTE]
-    return kinds
+    return [kind for kind in kinds if kind is not NOTE]
 
 
 def table() -> str:

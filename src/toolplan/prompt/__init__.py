@@ -19,9 +19,11 @@ from toolplan.prompt.messages import (
     repair_messages,
 )
 from toolplan.prompt.size import PromptSize, estimate_tokens, measure
+from toolplan.prompt.wording import Notation
 
 __all__ = [
     "Language",
+    "Notation",
     "PromptMessage",
     "PromptSize",
     "StepReport",

@@ -11,19 +11,18 @@ import datetime as dt
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from toolplan.errors import UsageError
 from toolplan.plan import Plan
 from toolplan.prompt.concerned import concerned_tools
 from toolplan.prompt.language import Language, wording_for
 from toolplan.prompt.shorten import as_json, shortened
-from toolplan.prompt.wording import Wording
+from toolplan.prompt.wording import Notation, Wording
 from toolplan.tools import ToolSet, signatures
 from toolplan.values import Json
 
 __all__ = [
-    "Notation",
     "PromptMessage",
     "StepReport",
     "answer_messages",
@@ -32,8 +31,6 @@ __all__ = [
     "repair_messages",
     "tools_text",
 ]
-
-Notation: TypeAlias = Literal["json"]
 
 _REPLY_ROOM = 24_000
 """Characters of a rejected reply that are sent back; a plan of 100 steps has about 20,000."""
@@ -87,9 +84,11 @@ def plan_messages(
     unknown language or an unknown notation.
     """
     words = wording_for(language, request)
-    examples = [f"{words.request_label} {asked}\n{words.reply_label}\n{reply}" for asked, reply in words.example_plans]
+    rules = _rules(words, notation)
+    plans = words.example_plans[notation]
+    examples = [f"{words.request_label}{asked}\n{words.reply_label}\n{reply}" for asked, reply in plans]
     system = [
-        _rules(words, notation),
+        rules,
         f"{words.examples_heading}\n{words.example_tools}\n\n" + "\n\n".join(examples),
         *_application_rules(words, extra_rules),
         f"{words.tools_heading}\n{tools_text(tools) or words.no_tools}",
@@ -185,9 +184,9 @@ def tools_text(tools: ToolSet) -> str:
 
 
 def _rules(words: Wording, notation: Notation) -> str:
-    if notation != "json":
-        raise UsageError(f"no prompt for the notation {notation!r}; write notation='json'")
-    return words.json_rules
+    if notation not in words.rules:
+        raise UsageError(f"no prompt for the notation {notation!r}; write notation='json' or 'python'")
+    return words.rules[notation]
 
 
 def _application_rules(words: Wording, rules: Sequence[str]) -> list[str]:

@@ -1,9 +1,11 @@
 """What a prompt costs, in tokens, against sending the tools as raw JSON Schemas.
 
-Without a tokenizer the count is an estimate: four characters a token, a wide character (Chinese, Japanese, full-width
-punctuation) counted as 0.8 tokens. Against OpenAI's `o200k_base` this is off by less than 15 % on every text of some
-length that it was tried on: prompts, signatures, schemas and articles, in English and Chinese
-(`tests/unit/prompt/test_size.py` has the counts). Any tokenizer can take its place:
+Without a tokenizer the count is an estimate. Text is cut into words, groups of digits, wide characters, runs of other
+signs and line ends, and each counts about what it costs on average: a word 0.95 tokens and 0.13 more for every letter
+above six, up to three digits 1.3, a Chinese character 0.77, a run of signs 0.85 and 0.12 for every sign above one, a
+line end 0.85. The weights are a least-squares fit against OpenAI's `o200k_base` on signatures, JSON Schemas, prompts,
+plans and articles in English and Chinese; on those of some length it is off by less than 8 %. Any tokenizer can take
+its place:
 
     count = tiktoken.get_encoding("o200k_base").encode
     measure(tools, request, count=lambda text: len(count(text)), counted_with="o200k_base")
@@ -17,15 +19,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from toolplan.prompt.language import Language
-from toolplan.prompt.messages import Notation, plan_messages, tools_text
+from toolplan.prompt.messages import plan_messages, tools_text
+from toolplan.prompt.wording import Notation
 from toolplan.tools import ToolSet
 from toolplan.values import Json
 
 __all__ = ["PromptSize", "estimate_tokens", "json_schemas", "measure"]
 
-_WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
-_WIDE_TOKENS = 0.8
-_CHARACTERS_PER_TOKEN = 4
+_ESTIMATE = "estimate fitted to o200k_base"
+_WIDE = "\u2e80-\u2fff\u3040-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_PIECE = re.compile(
+    rf"(?P<word>(?:(?![{_WIDE}])[^\W\d_])+)|(?P<wide>[{_WIDE}]+)|(?P<digits>\d{{1,3}})|(?P<end>\n)|(?P<signs>(?:[^\w\s]|_)+)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +78,31 @@ def measure(
         tools=counted(tools_text(tools)),
         json_schemas=counted(json_schemas(tools)),
         json_schemas_with_results=counted(json_schemas(tools, results=True)),
-        counted_with=(counted_with or "the given counter") if count else "estimate (4 characters a token, wide 0.8)",
+        counted_with=(counted_with or "the given counter") if count else _ESTIMATE,
     )
 
 
 def estimate_tokens(text: str) -> int:
     """Return about how many tokens `text` is."""
-    wide = len(_WIDE.findall(text))
-    return round(wide * _WIDE_TOKENS + (len(text) - wide) / _CHARACTERS_PER_TOKEN)
+    tokens = 0.0
+    for piece in _PIECE.finditer(text):
+        length = piece.end() - piece.start()
+        match piece.lastgroup:
+            case "word":
+                tokens += 0.95 + 0.13 * max(length - 6, 0)
+            case "wide":
+                tokens += 0.77 * length
+            case "digits":
+                tokens += 1.3
+            case "signs":
+                tokens += 0.85 + 0.12 * (length - 1)
+            case _:
+                tokens += 0.85
+    return round(tokens)
 
 
 def json_schemas(tools: ToolSet, *, results: bool = False) -> str:
-    """Return the tools as the compact JSON that a provider's `tools` field would carry."""
+    """Return the tools as the compact JSON that a provider's `tools` field would carry; empty without tools."""
     described: list[Json] = []
     for tool in tools:
         function: dict[str, Json] = {
@@ -95,4 +113,4 @@ def json_schemas(tools: ToolSet, *, results: bool = False) -> str:
         if results and tool.returns is not None:
             function["returns"] = tool.returns
         described.append({"type": "function", "function": function})
-    return json.dumps(described, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(described, ensure_ascii=False, separators=(",", ":")) if described else ""

@@ -5,20 +5,24 @@ Pieces marked with `{...}` in their comment are `str.format` patterns; all other
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-__all__ = ["Wording"]
+__all__ = ["Notation", "Wording"]
+
+Notation: TypeAlias = Literal["json", "python"]
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
     """What one language says. `example_tools` and `example_plans` are kept apart so that tests can run them."""
 
-    json_rules: str
-    """Role, the JSON notation, and how to plan well: everything that is the same for all tools and requests."""
+    rules: Mapping[Notation, str]
+    """Role, notation, and how to plan well: everything that is the same for all tools and requests."""
     example_tools: str
     """The signatures of the made-up tools of the examples, exactly as `signatures` writes them."""
-    example_plans: tuple[tuple[str, str], ...]
+    example_plans: Mapping[Notation, tuple[tuple[str, str], ...]]
     """Pairs of a request and the reply to it."""
     examples_heading: str
     request_label: str

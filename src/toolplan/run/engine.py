@@ -19,9 +19,8 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from toolplan.check import CheckedPlan
 from toolplan.errors import ToolFailed
 from toolplan.run.events import (
     NoteShown,
@@ -54,6 +53,9 @@ from toolplan.schedule import (
 )
 from toolplan.tools import Tool, ToolContext
 from toolplan.values import Json
+
+if TYPE_CHECKING:
+    from toolplan.check import CheckedPlan
 
 __all__ = ["Engine", "RunResult", "run_plan"]
 

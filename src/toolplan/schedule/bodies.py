@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from toolplan.errors import EvaluationError
-from toolplan.expressions.templates import fill
+from toolplan.expressions import fill
 from toolplan.plan import ForEach, If, Try, While
 from toolplan.schedule.flow import Flow, values_of
 from toolplan.schedule.order import FailScope

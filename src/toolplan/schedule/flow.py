@@ -11,7 +11,7 @@ from typing import cast
 
 from toolplan.effects import Access
 from toolplan.errors import EvaluationError
-from toolplan.expressions.templates import fill
+from toolplan.expressions import fill
 from toolplan.plan import FAIL, AskModel, AskUser, Call, ForEach, OnError, Try, While
 from toolplan.schedule.events import Command, StepOutcome, StepRecord
 from toolplan.schedule.order import FailScope, OrderTable, Path, Ticket

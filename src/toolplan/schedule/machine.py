@@ -12,8 +12,8 @@ the nearest `try`; what comes before it finishes, for written-order execution wo
 `for_each` and members of the same `parallel` go on, for they are of equal standing. The failure that counts is the
 first in written order.
 
-`flow.py` has the dataflow, `bodies.py` the statements with bodies; here are calls, questions and ends. `on(event)` is the
-only way in; it returns the commands that follow. See `docs/design/scheduler.md` for the states.
+`flow.py` has the dataflow, `bodies.py` the statements with bodies; here are calls, questions and ends. `on(event)` is
+the only way in; it returns the commands that follow. See `docs/design/scheduler.md` for the states.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from toolplan.errors import EvaluationError
-from toolplan.expressions.templates import fill, render_text
+from toolplan.expressions import fill, render_text
 from toolplan.plan import (
     Answer,
     AskModel,

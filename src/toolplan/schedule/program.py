@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from toolplan.effects import Access
-from toolplan.expressions import Fields, Literal, Template
-from toolplan.expressions.templates import names_of
+from toolplan.expressions import Fields, Literal, Template, names_of
 from toolplan.plan import (
     Answer,
     AskModel,

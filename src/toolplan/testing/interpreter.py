@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from toolplan.check import CheckedPlan
 from toolplan.errors import EvaluationError, ToolFailed
-from toolplan.expressions import Expression, Template
-from toolplan.expressions.templates import fill, names_of, render_text
+from toolplan.expressions import Expression, Template, fill, names_of, render_text
 from toolplan.plan import (
     Answer,
     AskModel,
@@ -35,6 +33,9 @@ from toolplan.plan import (
     assigned_names,
 )
 from toolplan.values import Json
+
+if TYPE_CHECKING:
+    from toolplan.check import CheckedPlan
 
 __all__ = ["Reference", "run_in_written_order"]
 

@@ -6,9 +6,8 @@ import heapq
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolplan.check import CheckedPlan
 from toolplan.schedule import (
     AskModelNow,
     AskUserNow,
@@ -27,6 +26,9 @@ from toolplan.schedule import (
     StepRecord,
 )
 from toolplan.schedule.invariants import check_all
+
+if TYPE_CHECKING:
+    from toolplan.check import CheckedPlan
 
 __all__ = ["Simulation", "simulate"]
 

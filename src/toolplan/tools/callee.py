@@ -115,16 +115,16 @@ def inspect_callable(
         raise UsageError(
             f"the parameters of `{name or function!r}` cannot be read; describe it with `Tool.from_schema(...)`"
         ) from error
+    _refuse_misfits(inner, function, list(signature.parameters.values()), name, place)
     scope = _Scope(inner, function, names or {})
     parameters = tuple(
         _parameter(parameter, scope, name, place)
         for parameter in signature.parameters.values()
         if parameter.name not in bound
     )
-    _refuse_misfits(inner, function, parameters, name, place)
     returns = scope.resolved_or(signature.return_annotation, MISSING)
     result, is_async = result_kind(function, returns)
-    doc = inspect.getdoc(inner) or (inspect.getdoc(type(function)) if inner is _call_of(function) else "") or ""
+    doc = _doc_of(inner, function)
     return Callee(function, name, place, doc, parameters, returns, scope, is_async, result, bound)
 
 
@@ -208,7 +208,11 @@ def _call_of(function: Any) -> Any:
     """Return the `__call__` of a callable object; None for anything that has a name of its own."""
     if hasattr(function, "__name__") or isinstance(function, functools.partial):
         return None
-    return getattr(type(function), "__call__", None)  # noqa: B004 - the function is wanted, not the claim
+    return getattr(_class_of(function), "__call__", None)  # noqa: B004 - the function is wanted, not the claim
+
+
+def _class_of(value: Any) -> Any:
+    return typing.cast("Any", value if isinstance(value, type) else type(value))
 
 
 def _parameter(parameter: inspect.Parameter, scope: _Scope, name: str, place: str) -> Parameter:
@@ -225,11 +229,13 @@ def _parameter(parameter: inspect.Parameter, scope: _Scope, name: str, place: st
             f"{where} has the annotation `{text}`, which cannot be resolved: {error}; define or import it at module "
             "level (not only under TYPE_CHECKING), or annotate with a known type"
         ) from error
-    kind = _KINDS[parameter.kind]
-    return Parameter(parameter.name, kind, annotation, parameter.default, hidden=_is_context(annotation))
+    kind, hidden = _KINDS[parameter.kind], _is_context(annotation)
+    if hidden and kind in ("rest", "extra"):
+        raise UsageError(f"`{parameter.name}` of `{name}` ({place}) cannot be a ToolContext; use a plain parameter")
+    return Parameter(parameter.name, kind, annotation, parameter.default, hidden)
 
 
-def _refuse_misfits(inner: Any, function: Any, parameters: tuple[Parameter, ...], name: str, place: str) -> None:
+def _refuse_misfits(inner: Any, function: Any, parameters: list[inspect.Parameter], name: str, place: str) -> None:
     outer, _, _ = getattr(inspect.unwrap(inner), "__qualname__", "").rpartition(".")
     first = parameters[0] if parameters else None
     is_method = outer and not outer.endswith("<locals>") and inner is function
@@ -237,19 +243,27 @@ def _refuse_misfits(inner: Any, function: Any, parameters: tuple[Parameter, ...]
         raise UsageError(
             f"`{outer}.{name}` ({place}) is a method without its object; pass `instance.{name}` of an instance instead"
         )
-    if len(parameters) == 2 and all(p.kind in ("rest", "extra") and p.annotation is MISSING for p in parameters):
+    swallowing = [p for p in parameters if _KINDS[p.kind] in ("rest", "extra") and p.annotation is MISSING]
+    if len(parameters) == len(swallowing) == 2:
         raise UsageError(
             f"`{name}` ({place}) takes only `*args, **kwargs`, so its parameters are unknown; if it is the inside of a "
             "decorator, put `@functools.wraps(function)` on it"
         )
-    for parameter in parameters:
-        if parameter.hidden and parameter.kind in ("rest", "extra"):
-            raise UsageError(f"`{parameter.name}` of `{name}` ({place}) cannot be a ToolContext; use a plain parameter")
+
+
+def _doc_of(inner: Any, function: Any) -> str:
+    """Return the docstring: a method may inherit it, a callable object may have it on its class."""
+    if isinstance(function, types.MethodType):
+        return inspect.getdoc(function) or ""
+    if inner is not _call_of(function):
+        return inspect.getdoc(inner) or ""
+    written = inner.__doc__ or type(function).__doc__ or ""
+    return "" if written.startswith(f"{type(function).__name__}(") else inspect.cleandoc(written)  # a dataclass's own
 
 
 def result_kind(function: Any, returns: Any) -> tuple[ResultKind, bool]:
     """Return what a call of `function` gives, and whether it gives it asynchronously."""
-    call = function if _call_of(function) is None else _call_of(function)
+    call, _ = _underlying(function)
     origin = typing.get_origin(returns) or returns
     if inspect.isasyncgenfunction(call) or origin in _ASYNC_ITERATORS:
         return "async iterator", True
@@ -273,7 +287,7 @@ class _Scope(Mapping[str, Any]):
         closed = _closure(unwrapped)
         generics = {t.__name__: t for t in getattr(unwrapped, "__type_params__", ())}
         owner = function.__self__ if isinstance(function, types.MethodType) else None
-        owners = vars(owner if isinstance(owner, type) else type(owner)) if owner is not None else {}
+        owners = typing.cast("Mapping[str, Any]", vars(_class_of(owner)) if owner is not None else {})
         self._near: dict[str, Any] = {**names, **generics, **closed}
         self._far: dict[str, Any] = {"ToolContext": ToolContext, **owners, **defining_names(function), **self._near}
 

@@ -185,7 +185,7 @@ def _states(keyword: str) -> Callable[[Any], tuple[str, ...]]:
 
 def _available(value: Any) -> Availability:
     if callable(value):
-        return value
+        return cast("Callable[[], Any]", value)
     if isinstance(value, str) and re.match(r"(env|cmd):\S+\Z", value):
         return value
     raise UsageError(

@@ -27,7 +27,15 @@ _HEADING = re.compile(r"(?P<indent>\s*)(?P<word>[A-Za-z]+|[\u4e00-\u9fff]+)\s*(?
 _UNDERLINE = re.compile(r"\s*-{3,}\s*\Z")
 _FIELD = re.compile(r"\s*[:@](param|parameter|arg|argument|type|returns?|rtype|raises?)\b([^:：]*)[:：]\s*(.*)\Z")
 _ENTRY = re.compile(
-    r"\s*(?:[-•]\s*)?[*`]*(?P<name>[^\W\d]\w*)`*\s*(?:[(（](?P<type>.+?)[)）])?\s*[:：]\s*(?P<text>.*)\Z"
+    r"\s*(?:[-•]\s*)?[*`]*(?P<name>[^\W\d]\w*)[*`]*\s*(?:[(（](?P<type>.+?)[)）])?\s*[:：]\s*(?P<text>.*)\Z"
+)
+_SPHINX = re.compile(r"^[ \t]*:(param|type|returns?|rtype|raises?)\b[^:\n]*:", re.MULTILINE)
+_NUMPY = re.compile(
+    r"^[ \t]*(Parameters|Other Parameters|Returns|Yields|Raises|Notes?|Examples)\n[ \t]*-{3,}", re.MULTILINE
+)
+_GOOGLE = re.compile(
+    r"^[ \t]*(Args|(Keyword|Other) (Args|Arguments|Parameters)|Returns|Yields|Raises|Examples|Note|Warnings?):[ \t]*\n",
+    re.MULTILINE,
 )
 _BUILTIN = re.compile(r"(str|int|float|bool|dict|list|tuple|set|bytes|None|Any)\b.*|\w+\[.*\]", re.ASCII)
 
@@ -52,16 +60,17 @@ def read_docstring(text: str, names: Collection[str]) -> Documentation:
     import griffe  # 50 ms to import, and only wanted when somebody asks for texts
 
     clean = _usual_spelling(text.strip(), names)
-    docstring = griffe.Docstring(f"\n{clean}\n")  # the style detection wants a line before and after each section
-    style, _ = griffe.infer_docstring_style(docstring)
-    if style is griffe.Parser.google:
+    docstring = griffe.Docstring(f"\n{clean}")  # on a first line, its dedenting would miss what belongs to a heading
+    google = False
+    if _SPHINX.search(clean):
+        sections = griffe.parse_sphinx(docstring, warnings=False)
+    elif _NUMPY.search(clean):
+        sections = griffe.parse_numpy(docstring, warnings=False)
+    elif _GOOGLE.search(clean):
+        google = True
         sections = griffe.parse_google(
             docstring, warnings=False, returns_multiple_items=False, returns_named_value=False
         )
-    elif style is griffe.Parser.numpy:
-        sections = griffe.parse_numpy(docstring, warnings=False)
-    elif style is griffe.Parser.sphinx:
-        sections = griffe.parse_sphinx(docstring, warnings=False)
     else:
         return Documentation(clean)
     kinds = griffe.DocstringSectionKind
@@ -77,8 +86,7 @@ def read_docstring(text: str, names: Collection[str]) -> Documentation:
         elif section.kind in (kinds.parameters, kinds.other_parameters):
             parameters |= {str(p.name).lstrip("*"): str(p.description or "").strip() for p in value}
         elif section.kind in (kinds.returns, kinds.yields):
-            keep_annotation = style is griffe.Parser.google
-            returns = "\n".join(filter(None, (_result_text(item, keep_annotation) for item in value)))
+            returns = "\n".join(filter(None, (_result_text(item, keep_annotation=google) for item in value)))
     return Documentation("\n\n".join(filter(None, described)), parameters, returns)
 
 
@@ -105,7 +113,10 @@ def _usual_spelling(text: str, names: Collection[str]) -> str:
         if heading and (not section or indent <= section_indent):
             usual, written = heading
             section, section_indent, entry_indent = usual if written[-1].endswith(":") else "", indent, -1
-            out += written
+            out += written if not out or not out[-1].strip() else ["", *written]
+            continue
+        if section == "Returns" and indent <= section_indent and line.strip() and out[-1].endswith("Returns:"):
+            out.append(" " * (section_indent + 4) + line.strip())
             continue
         entry = _ENTRY.match(line) if section == "Args" else None
         if section and line.strip() and indent <= section_indent and not (entry and entry["name"] in names):
@@ -132,5 +143,5 @@ def _heading(line: str, following: str) -> tuple[str, list[str]] | None:
     if match["colon"] and not rest:
         return usual, [f"{indent}{usual}:"]
     if match["colon"] and usual == "Returns" and not match["word"].islower():
-        return "", ["", f"{indent}{usual}:", f"{indent}    {rest}"]
+        return "", [f"{indent}{usual}:", f"{indent}    {rest}"]
     return None

@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias
 
 from toolplan.diagnostics import nearest
 from toolplan.errors import UsageError
+from toolplan.tools.json_schema import is_array, is_object
 from toolplan.values import Json, kind_of, shorten
 
 if typing.TYPE_CHECKING:
@@ -87,8 +88,8 @@ class Checker:
         except ValueError as error:
             return [ArgumentFault((), "other", None, f"{whole} is not a JSON value: {_first_line(error)}")]
         found = [fault for error in _leading(errors) for fault in _reported(error, value, whole, self._schema)]
-        order = {name: place for place, name in enumerate(value)} if isinstance(value, dict) else {}
-        found.sort(key=lambda fault: (fault.kind == "missing", order.get(fault.argument, len(order))))
+        order = {name: place for place, name in enumerate(value)} if is_object(value) else {}
+        found.sort(key=lambda fault: (fault.kind == "missing", order.get(fault.argument or "", len(order))))
         return list(dict.fromkeys(found))
 
 
@@ -116,7 +117,7 @@ def _reported(
     kind: Any = error.kind
     name = kind.name
     if name == "required":
-        return [_missing((*path, kind.property), whole)]
+        return [_missing(path, kind.property, whole)]
     if name in ("additionalProperties", "unevaluatedProperties"):
         return [_unknown((*path, unknown), root, whole, error, schema) for unknown in kind.unexpected]
     if name in ("anyOf", "oneOf") and hasattr(kind, "context"):
@@ -126,10 +127,10 @@ def _reported(
     return [_wrong(path, name, kind, _at(root, path), whole)]
 
 
-def _missing(path: tuple[str | int, ...], whole: str) -> ArgumentFault:
-    where = _spoken(path[:-1], whole)
-    message = f"`{path[-1]}` is required and missing" + (f" in {where}" if len(path) > 1 else "")
-    return ArgumentFault(path, "missing", _top(path), message, expected=f"`{path[-1]}`")
+def _missing(parent: tuple[str | int, ...], name: str, whole: str) -> ArgumentFault:
+    message = f"`{name}` is required and missing" + (f" in {_spoken(parent, whole)}" if parent else "")
+    path = (*parent, name)
+    return ArgumentFault(path, "missing", _top(path), message, expected=f"`{name}`")
 
 
 def _unknown(
@@ -138,7 +139,7 @@ def _unknown(
     name = str(path[-1])
     known = list(_at(schema, (*error.schema_path[:-1], "properties")) or ())
     taken = _at(root, path[:-1])
-    free = [candidate for candidate in known if candidate not in taken] if isinstance(taken, dict) else known
+    free = [candidate for candidate in known if candidate not in taken] if is_object(taken) else known
     where = f" in {_spoken(path[:-1], whole)}" if len(path) > 1 else ""
     message = f"`{name}` is unknown{where}" + (f"; known: {', '.join(f'`{k}`' for k in known)}" if known else "")
     return ArgumentFault(path, "unknown", _top(path), message, found=f"`{name}`", suggestion=nearest(name, free))
@@ -286,7 +287,7 @@ def _quoted(value: Json) -> str:
 
 
 def _described(value: Any) -> str:
-    if value is None or isinstance(value, list | dict):
+    if value is None or is_array(value) or is_object(value):
         return shorten(value)
     return f"{shorten(value)} ({kind_of(value)})"
 

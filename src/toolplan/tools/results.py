@@ -6,14 +6,18 @@ import collections.abc
 import functools
 import math
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from toolplan.errors import ResultRefused
 from toolplan.tools.callee import MISSING, Callee
 from toolplan.tools.faults import Checker, fault_text
-from toolplan.tools.schema import plain, references
+from toolplan.tools.json_schema import has_open_part, references
+from toolplan.tools.schema import plain
 from toolplan.values import Json, to_json
+
+if typing.TYPE_CHECKING:
+    from toolplan.tools.adapters import Adapter
 
 __all__ = ["Results", "results_of"]
 
@@ -30,9 +34,9 @@ _LISTED = (
 class Results:
     """What a tool returns: its JSON Schema (None for unknown), and the way from a Python object to a JSON value."""
 
-    def __init__(self, schema: dict[str, Any] | None, write: Callable[[Any], Json] | None = None) -> None:
+    def __init__(self, schema: dict[str, Any] | None, adapter: Adapter | None = None) -> None:
         self.schema = schema
-        self._write = write
+        self._adapter = adapter
         self._scalar = _scalar_type(schema)
 
     def value(self, raw: Any, tool: str) -> Json:
@@ -53,13 +57,15 @@ class Results:
 
     def _written(self, raw: Any, tool: str) -> Json:
         where = f"the result of `{tool}`"
-        if self._write is None:
+        if self._adapter is None:
             return to_json(raw, where)
         try:
-            written = self._write(raw)
+            written = self._adapter.write(raw)
+            unfolded = self._adapter.unfold(raw) if self._may_hold_anything else None
         except Exception:  # what pydantic cannot write as declared may still have a plain form; the schema judges it
             return to_json(raw, where)
-        return to_json(written, where) if self._may_hold_anything else written
+        _refuse_endless(unfolded, where)
+        return written
 
     @functools.cached_property
     def _checker(self) -> Checker:
@@ -67,8 +73,8 @@ class Results:
 
     @functools.cached_property
     def _may_hold_anything(self) -> bool:
-        """Whether NaN could hide in the value, because some part of the schema admits everything."""
-        return _has_open_part(self.schema)
+        """Whether some part of the schema admits everything; in such a part pydantic writes NaN as null."""
+        return has_open_part(self.schema)
 
 
 def results_of(callee: Callee) -> Results:
@@ -82,12 +88,12 @@ def results_of(callee: Callee) -> Results:
     from toolplan.tools.adapters import Undescribable, adapter_for, json_schemas  # imports pydantic
 
     try:
-        adapter = adapter_for(annotation, callee.names)
+        adapter = adapter_for(annotation, callee.names, result=True)
         schemas, definitions = json_schemas({"": adapter}, "serialization")
     except Undescribable:
         return Results(None)
     schema = _with_root(schemas[""], definitions)
-    return Results(schema or None, None if adapter.by_fields else adapter.write)
+    return Results(schema or None, adapter)
 
 
 def _with_root(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,6 +118,19 @@ def _value_annotation(annotation: Any) -> Any:
     return annotation
 
 
+def _refuse_endless(value: Any, where: str) -> None:
+    """Raise `ResultRefused` when a NaN or an infinity is somewhere in the value."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ResultRefused(f"{where} is {value!r}, which JSON cannot express")
+    elif isinstance(value, Mapping):
+        for key, item in typing.cast("Mapping[Any, Any]", value).items():
+            _refuse_endless(item, f"{where}.{key}")
+    elif isinstance(value, list | tuple | set | frozenset):
+        for index, item in enumerate(typing.cast("list[Any]", value)):
+            _refuse_endless(item, f"{where}[{index}]")
+
+
 def _scalar_type(schema: Mapping[str, Any] | None) -> type | None:
     """Return the Python type whose values are results as they are."""
     if not schema or set(schema) - {"type", "description", "title"}:
@@ -119,19 +138,3 @@ def _scalar_type(schema: Mapping[str, Any] | None) -> type | None:
     kinds = {"string": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
     kind = schema.get("type")
     return kinds.get(kind) if isinstance(kind, str) else None
-
-
-def _has_open_part(schema: Any) -> bool:
-    if not isinstance(schema, dict):
-        return schema is not False
-    known = typing.cast("dict[str, Any]", schema)
-    if not any(keyword in known for keyword in ("type", "$ref", "enum", "const", "anyOf", "oneOf", "allOf")):
-        return True
-    kinds = known.get("type", ())
-    if "object" in kinds and _has_open_part(known.get("additionalProperties", "properties" not in known)):
-        return True
-    if "array" in kinds and _has_open_part(known.get("items", "prefixItems" not in known)):
-        return True
-    inner = [*known.get("properties", {}).values(), *known.get("$defs", {}).values(), *known.get("prefixItems", ())]
-    inner += [branch for keyword in ("anyOf", "oneOf", "allOf") for branch in known.get(keyword, ())]
-    return any(_has_open_part(part) for part in inner)

@@ -19,24 +19,14 @@ from typing import Any, TypeAlias
 from toolplan.errors import ArgumentsRefused, ResultRefused, UsageError
 from toolplan.tools.callee import MISSING, Callee, Kind, Parameter, typed_dict_fields
 from toolplan.tools.context import ToolContext
+from toolplan.tools.json_schema import Schema, admits_null, is_array, is_object
 from toolplan.values import Json, to_json
 
 if typing.TYPE_CHECKING:
     from toolplan.tools.adapters import Adapter
 
-__all__ = [
-    "Argument",
-    "Arguments",
-    "admits_null",
-    "copied",
-    "describe_arguments",
-    "is_strict",
-    "plain",
-    "references",
-    "remote_reference",
-]
+__all__ = ["Argument", "Arguments", "copied", "describe_arguments", "plain"]
 
-Schema: TypeAlias = "dict[str, Any]"
 Convert: TypeAlias = "Callable[[Any], Any]"
 
 
@@ -241,14 +231,15 @@ def _described(drafts: list[_Draft], callee: Callee) -> tuple[dict[str, _Describ
     adapters: dict[str, Adapter] = {}
     offender = ""
     try:
-        for offender, draft in others.items():
-            adapters[offender] = adapter_for(draft.annotation, callee.names)
+        for name, draft in others.items():
+            offender = name
+            adapters[name] = adapter_for(draft.annotation, callee.names)
         schemas, definitions = json_schemas(adapters, "validation")
     except Undescribable as error:
-        offender = error.args[1] if len(error.args) > 1 else offender
+        offender = error.key or offender
         raise UsageError(
             f"parameter `{offender}` of `{callee.name}` ({callee.place}) has a type that JSON cannot express: "
-            f"{error.args[0]}; use plain types or a model, or describe the tool with `Tool.from_schema(...)`"
+            f"{error}; use plain types or a model, or describe the tool with `Tool.from_schema(...)`"
         ) from error
     for name, adapter in adapters.items():
         found[name] = (schemas[name], functools.partial(adapter.read, argument=others[name].name), adapter)
@@ -303,7 +294,7 @@ _SCALARS: dict[Any, tuple[str, Convert | None]] = {
 
 
 def _plain_literal(options: tuple[Any, ...]) -> tuple[Schema, Convert | None] | None:
-    kinds = {type(option) for option in options}
+    kinds: set[type] = {type(option) for option in options}
     if not kinds <= {str, int, bool, type(None)}:
         return None
     schema: Schema = {"enum": list(options)}
@@ -321,11 +312,13 @@ def _plain_union(members: tuple[Any, ...]) -> tuple[Schema, Convert | None] | No
     if any(part is None or part[0] == {} for part in parts):
         return None
     known = [part for part in parts if part is not None]
-    converts = [convert for schema, convert in known if convert is not None]
-    if len(converts) > 1 or (converts and len([1 for schema, _ in known if schema != {"type": "null"}]) > 1):
+    converts = [convert for _, convert in known if convert is not None]
+    whole: Schema = {"anyOf": [schema for schema, _ in known]}
+    if not converts:
+        return whole, None
+    if sum(schema != {"type": "null"} for schema, _ in known) > 1:
         return None  # which member a value belongs to decides how it is converted
-    schema: Schema = {"anyOf": [schema for schema, _ in known]}
-    return schema, (functools.partial(_unless_null, converts[0]) if converts else None)
+    return whole, functools.partial(_unless_null, converts[0])
 
 
 def _unless_null(convert: Convert, value: Any) -> Any:
@@ -346,9 +339,9 @@ def _of_dict(convert: Convert | None) -> Convert:
 
 def copied(value: Any) -> Any:
     """Return a JSON value that shares no list or object with `value`."""
-    if type(value) is dict:
+    if is_object(value):
         return {name: copied(item) if type(item) in (dict, list) else item for name, item in value.items()}
-    if type(value) is list:
+    if is_array(value):
         return [copied(item) if type(item) in (dict, list) else item for item in value]
     return value
 
@@ -362,98 +355,7 @@ def _json_default(default: Any, schema: Schema, definitions: Mapping[str, Any], 
     if default is None and not admits_null(schema, definitions):
         return {}
     try:
-        written = to_json(adapter.write(default) if adapter and not adapter.by_fields else default, "default")
+        written = to_json(adapter.write(default) if adapter else default, "default")
     except (ResultRefused, ValueError, TypeError, AttributeError, RecursionError):
         return {}
     return {"default": written}
-
-
-def _resolved(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    for _ in range(20):
-        reference = schema.get("$ref") if isinstance(schema, dict) else None
-        if not isinstance(reference, str):
-            return schema
-        schema = definitions.get(reference.rpartition("/")[2], {})
-    return schema
-
-
-def admits_null(schema: Any, definitions: Mapping[str, Any]) -> bool:
-    """Return whether `null` may fit the schema; true where that is not plain to see."""
-    schema = _resolved(schema, definitions)
-    if not isinstance(schema, dict):
-        return schema is not False
-    known = typing.cast("Schema", schema)
-    if "type" in known:
-        kinds = known["type"]
-        if "null" not in ([kinds] if isinstance(kinds, str) else kinds):
-            return False
-    if "enum" in known and None not in known["enum"]:
-        return False
-    if "const" in known and known["const"] is not None:
-        return False
-    for keyword in ("anyOf", "oneOf"):
-        if keyword in known and not any(admits_null(branch, definitions) for branch in known[keyword]):
-            return False
-    return all(admits_null(branch, definitions) for branch in known.get("allOf", ()))
-
-
-_UNSTRICT = (
-    "patternProperties",
-    "prefixItems",
-    "not",
-    "if",
-    "allOf",
-    "propertyNames",
-    "dependentRequired",
-    "dependentSchemas",
-)
-_NESTED = ("anyOf", "oneOf")
-
-
-def is_strict(schema: Any) -> bool:
-    """Return whether providers' strict modes can express the schema, once its objects are closed and all required.
-
-    They cannot say "anything", "an object with whatever fields" or "a list with a type for each place".
-    """
-    if not isinstance(schema, dict):
-        return False
-    known = typing.cast("Schema", schema)
-    if any(keyword in known for keyword in _UNSTRICT):
-        return False
-    inner = [*known.get("properties", {}).values(), *known.get("$defs", {}).values()]
-    inner += [branch for keyword in _NESTED for branch in known.get(keyword, ())]
-    kinds = known.get("type", ())
-    kinds = [kinds] if isinstance(kinds, str) else list(kinds)
-    if "array" in kinds:
-        inner.append(known.get("items"))
-    if "object" in kinds:
-        extra = known.get("additionalProperties")
-        if extra not in (None, False) or (not known.get("properties") and extra is not False):
-            return False
-    if not kinds and not any(keyword in known for keyword in ("$ref", "enum", "const", *_NESTED)):
-        return False
-    return all(is_strict(part) for part in inner)
-
-
-def remote_reference(schema: Any) -> str | None:
-    """Return a `$ref` in the schema that leads out of it, or None."""
-    if isinstance(schema, dict):
-        known = typing.cast("Schema", schema)
-        reference = known.get("$ref", known.get("$dynamicRef"))
-        if isinstance(reference, str) and not reference.startswith("#"):
-            return reference
-        return next((found for value in known.values() if (found := remote_reference(value))), None)
-    if isinstance(schema, list):
-        return next((found for item in typing.cast("list[Any]", schema) if (found := remote_reference(item))), None)
-    return None
-
-
-def references(schema: Any) -> set[str]:
-    """Return every `$ref` in the schema."""
-    if isinstance(schema, dict):
-        known = typing.cast("dict[str, Any]", schema)
-        found = {known["$ref"]} if isinstance(known.get("$ref"), str) else set[str]()
-        return found.union(*(references(value) for value in known.values()))
-    if isinstance(schema, list):
-        return set[str]().union(*(references(item) for item in typing.cast("list[Any]", schema)))
-    return set()

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
-from toolplan.tools.schema import references
+from toolplan.tools.json_schema import is_array, is_object, references
 
 if typing.TYPE_CHECKING:
     from toolplan.tools.tool import Tool
@@ -53,7 +53,7 @@ def signatures(tools: Iterable[Tool]) -> str:
     known = list(tools)
     for tool in known:  # results first: when an input model differs from the result's, the result keeps the name
         if tool.returns is not None:
-            writer.text(tool.returns, tool.returns.get("$defs", {}), own_text=tool.result_description)
+            writer.text(tool.returns, tool.returns.get("$defs", {}))
     blocks = ["\n".join(_lines(tool, writer)) for tool in known]
     formats = [f"{name} = {note}" for name, note in _FORMAT_NOTES.items() if name in writer.formats]
     types = "\n".join([*formats, *declared.lines()])
@@ -70,11 +70,9 @@ def _call(tool: Tool, writer: _Writer) -> str:
     ]
     extra = parameters.get("additionalProperties", False)
     if extra is not False:
-        written.append("**: " + (writer.text(extra, definitions, taken=True) if isinstance(extra, dict) else "Any"))
+        written.append("**: " + (writer.text(extra, definitions, taken=True) if is_object(extra) else "Any"))
     returns = tool.returns
-    result = (
-        "Any" if returns is None else writer.text(returns, returns.get("$defs", {}), own_text=tool.result_description)
-    )
+    result = "Any" if returns is None else writer.text(returns, returns.get("$defs", {}))
     return f"{tool.name}({', '.join(written)}) -> {result}"
 
 
@@ -82,20 +80,46 @@ def _lines(tool: Tool, writer: _Writer) -> Iterator[str]:
     yield _call(tool, writer)
     yield from (f"  {line}".rstrip() for line in tool.description.strip().splitlines() if line.strip())
     for name, schema in tool.parameters.get("properties", {}).items():
-        text = " ".join(str(schema.get("description", "")).split())
-        notes = [text] if _adds_to(name, text) else []
-        notes += [f"({limits})"] if (limits := _limits(schema)) else []
-        if notes:
-            yield f"  {name}: {' '.join(notes)}"
+        yield from _notes(name, schema)
     returned = " ".join(tool.result_description.split())
+    label = "返回" if _is_chinese(returned or tool.description) else "returns"
     if returned and returned not in tool.description:
-        yield f"  {'返回' if _is_chinese(returned) else 'returns'}: {returned}"
+        yield f"  {label}: {returned}"
+    yield from _inner_notes(label, tool.returns)
+
+
+def _notes(name: str, schema: Any) -> Iterator[str]:
+    """Yield a line for a value, and one for each field of unnamed objects in it, that says more than its name."""
+    if not is_object(schema):
+        return
+    text = " ".join(str(schema.get("description", "")).split())
+    notes = [text] if _adds_to(name, text) else []
+    notes += [f"({limits})"] if (limits := _limits(_unless_null(schema))) else []
+    if notes:
+        yield f"  {name}: {' '.join(notes)}"
+    yield from _inner_notes(name, schema)
+
+
+def _inner_notes(name: str, schema: Any) -> Iterator[str]:
+    inner = _unless_null(schema)
+    while is_object(inner) and "items" in inner:
+        name, inner = f"{name}[]", _unless_null(inner["items"])
+    if is_object(inner) and not inner.get("title"):
+        for field, part in inner.get("properties", {}).items():
+            yield from _notes(f"{name}.{field}", part)
+
+
+def _unless_null(schema: Any) -> Any:
+    """Return the one alternative besides null, or the schema itself."""
+    branches: list[Any] = schema.get("anyOf", []) if is_object(schema) else []
+    others = [branch for branch in branches if branch != {"type": "null"}]
+    return others[0] if len(others) == 1 else schema
 
 
 def _adds_to(name: str, text: str) -> bool:
     """Return whether a description says more than the name of what it describes."""
     words = [word for word in re.findall(r"\w+", text.casefold()) if word not in ("the", "a", "an", "of", "to")]
-    return bool(words) and words != name.casefold().split("_")
+    return bool(words) and words != name.rpartition(".")[2].casefold().split("_")
 
 
 def _is_chinese(text: str) -> bool:
@@ -129,6 +153,8 @@ class _Writer:
 
     def __init__(self, namer: _InPlace | _Declared) -> None:
         self._namer = namer
+        self._open: set[str] = set()
+        """Definitions that are no objects and are being written out."""
         self.formats: set[str] = set()
 
     def field(self, name: str, schema: Any, definitions: Schema, required: bool, taken: bool = True) -> str:
@@ -138,40 +164,52 @@ class _Writer:
             return f"{name}: {text}"
         if not taken:
             return f"{name}?: {text}"
-        default = _literal(schema["default"]) if isinstance(schema, dict) and "default" in schema else "..."
+        default = _literal(schema["default"]) if is_object(schema) and "default" in schema else "..."
         return f"{name}: {text} = {default}"
 
-    def text(self, schema: Any, definitions: Schema, *, taken: bool = False, own_text: str = "") -> str:
-        """Return the type. `own_text` is a description at the root that does not belong to the type itself."""
-        if not isinstance(schema, dict):
+    def text(self, schema: Any, definitions: Schema, *, taken: bool = False) -> str:
+        """Return the type; `taken` says that it is an argument's, whose fields may have defaults."""
+        if not is_object(schema):
             return "Any"
-        known = typing.cast("dict[str, Any]", schema)
-        if "$ref" in known:
-            name = str(known["$ref"]).rpartition("/")[2]
+        if "$ref" in schema:
+            name = str(schema["$ref"]).rpartition("/")[2]
             target = definitions.get(name)
-            return self._named(name, target, definitions, taken) if isinstance(target, dict) else "Any"
+            return self._named(name, target, definitions, taken) if is_object(target) else "Any"
         for keyword in ("anyOf", "oneOf"):
-            if keyword in known:
-                return self._union(known[keyword], definitions, taken)
-        if "allOf" in known and len(known["allOf"]) == 1:
-            return self.text(known["allOf"][0], definitions, taken=taken)
-        if known.get("title") and (known.get("properties") or "enum" in known):
-            described = {key: value for key, value in known.items() if key != "$defs"}
-            if own_text and described.get("description") == own_text:
-                del described["description"]
-            return self._named(str(known["title"]), described, definitions, taken)
-        return self._unnamed(known, definitions, taken)
+            if keyword in schema:
+                return self._union(schema[keyword], definitions, taken)
+        if "allOf" in schema and len(schema["allOf"]) == 1:
+            return self.text(schema["allOf"][0], definitions, taken=taken)
+        if schema.get("title") and (schema.get("properties") or "enum" in schema):
+            own = {key: value for key, value in schema.items() if key != "$defs"}
+            return self._named(str(schema["title"]), own, definitions, taken)
+        return self._unnamed(schema, definitions, taken)
 
     def _named(self, name: str, target: dict[str, Any], definitions: Schema, taken: bool) -> str:
+        kinds = target.get("type")
+        if is_array(kinds) and "enum" not in target:
+            whole: list[Any] = [{**target, "type": kind} for kind in kinds if kind == "object"]
+            return self._union_of(
+                [self._named(name, part, definitions, taken) for part in whole]
+                + [self._unnamed({"type": kind}, definitions, taken) for kind in kinds if kind != "object"]
+            )
         if "enum" in target and len(target["enum"]) <= _LONG_ENUM:
             return self._unnamed(target, definitions, taken)
         if "enum" not in target and not target.get("properties"):
-            return self.text({key: value for key, value in target.items() if key != "title"}, definitions, taken=taken)
+            if name in self._open:  # it contains itself
+                return name
+            self._open.add(name)
+            untitled = {key: value for key, value in target.items() if key != "title"}
+            text = self.text(untitled, definitions, taken=taken)
+            self._open.discard(name)
+            return text
         plain = re.sub(r"\W", "_", name.rpartition("__")[2])
         return self._namer.mention(plain, target, definitions, taken, self)
 
     def _union(self, branches: list[Any], definitions: Schema, taken: bool) -> str:
-        texts = [self.text(branch, definitions, taken=taken) for branch in branches]
+        return self._union_of([self.text(branch, definitions, taken=taken) for branch in branches])
+
+    def _union_of(self, texts: list[str]) -> str:
         texts.sort(key=lambda text: text == "None")
         return "Any" if "Any" in texts else " | ".join(dict.fromkeys(texts))
 
@@ -181,11 +219,11 @@ class _Writer:
         if "const" in schema:
             return _literal(schema["const"])
         kinds = schema.get("type")
-        if isinstance(kinds, list):
-            parts = [
+        if is_array(kinds):
+            texts = [
                 self._unnamed({**schema, "type": kind}, definitions, taken) for kind in typing.cast("list[str]", kinds)
             ]
-            return " | ".join(sorted(dict.fromkeys(parts), key=lambda text: text == "None"))
+            return self._union_of(texts)
         if kinds == "string" and schema.get("format") in _FORMATS:
             name = _FORMATS[schema["format"]]
             self.formats.add(name)

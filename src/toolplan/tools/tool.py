@@ -6,11 +6,12 @@ import copy
 import functools
 import inspect
 import os
+import re
 import shutil
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar, Unpack, cast, overload
+from typing import Any, Unpack
 
 from toolplan.effects import Effects
 from toolplan.errors import ArgumentsRefused, UsageError
@@ -20,7 +21,6 @@ from toolplan.tools.callee import (
     Callee,
     Parameter,
     ResultKind,
-    defining_names,
     inspect_callable,
     place_of,
     result_kind,
@@ -29,24 +29,17 @@ from toolplan.tools.context import ToolContext
 from toolplan.tools.declaration import Approval, Availability, Declaration, Declared, Facts, RateLimit, RunsIn
 from toolplan.tools.docstrings import Documentation, read_docstring
 from toolplan.tools.faults import ArgumentFault, Checker, fault_text
+from toolplan.tools.json_schema import admits_null, is_strict, remote_reference
+from toolplan.tools.marks import mark_of
 from toolplan.tools.results import Results, results_of
-from toolplan.tools.schema import (
-    Argument,
-    Arguments,
-    admits_null,
-    copied,
-    describe_arguments,
-    is_strict,
-    remote_reference,
-)
+from toolplan.tools.schema import Argument, Arguments, copied, describe_arguments
 from toolplan.values import Json
 
 if typing.TYPE_CHECKING:
     from toolplan.expressions.types import Type
 
-__all__ = ["Tool", "tool"]
+__all__ = ["Tool"]
 
-_MARK = "__toolplan__"
 _OPENING = (
     "additionalProperties",
     "unevaluatedProperties",
@@ -58,7 +51,6 @@ _OPENING = (
     "$ref",
 )
 """Keywords by which a schema says itself what other properties an object may have."""
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Tool:
@@ -77,7 +69,7 @@ class Tool:
         name: str,
         place: str,
         arguments: Arguments,
-        results: Results,
+        results: Callable[[], Results],
         is_async: bool,
         call: Callable[..., Any],
         document: Callable[[], Documentation],
@@ -88,7 +80,7 @@ class Tool:
         """Where the function was written, for messages."""
         self.is_async = is_async
         self._arguments = arguments
-        self._results = results
+        self._make_results = results
         self._call = call
         self._document = document
         self._declare(declaration)
@@ -130,7 +122,7 @@ class Tool:
         """
         if isinstance(function, Tool):
             return function.changed(**declared) if declared else function
-        mark = _mark_of(function)
+        mark = mark_of(function)
         declaration = mark.declaration.changed(declared) if mark else Declaration.of(declared)
         callee = inspect_callable(function, mark.names if mark else None, named=declaration.name is not None)
         name = declaration.name or callee.name
@@ -140,7 +132,7 @@ class Tool:
             name=name,
             place=callee.place,
             arguments=describe_arguments(callee),
-            results=results_of(callee),
+            results=functools.partial(results_of, callee),
             is_async=callee.is_async,
             call=_listing(function, callee.result),
             document=functools.partial(_documented, callee),
@@ -184,7 +176,7 @@ class Tool:
             name=name,
             place=place_of(function),
             arguments=Arguments(items, schema, copied, contexts),
-            results=Results(copied(dict(returns)) if returns is not None else None),
+            results=functools.partial(Results, copied(dict(returns)) if returns is not None else None),
             is_async=is_async,
             call=_listing(function, kind),
             document=Documentation,
@@ -248,18 +240,20 @@ class Tool:
             properties[argument.name] = {**shown, "description": text} if text and "description" not in shown else shown
         return {**schema, "properties": properties}
 
-    @functools.cached_property
+    @property
     def returns(self) -> dict[str, Any] | None:
         """The JSON Schema of the result; None when it is unknown."""
-        schema = self._results.schema
-        if schema is None or not self.result_description or "description" in schema:
-            return schema
-        return {**schema, "description": self.result_description}
+        return self._results.schema
 
     @functools.cached_property
     def strict_compatible(self) -> bool:
         """Whether providers' strict mode can express the parameters; otherwise the tool has to be sent without it."""
         return is_strict(self._arguments.schema)
+
+    @property
+    def has_native_name(self) -> bool:
+        """Whether every provider takes the name for a native tool call; a plan may use names of any script."""
+        return re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", self.name) is not None
 
     @functools.cached_property
     def result_type(self) -> Type:
@@ -299,6 +293,7 @@ class Tool:
             "description": self.description,
             "parameters": self.parameters,
             "returns": self.returns,
+            "result_description": self.result_description,
             "signature": self.signature,
             "effects": {
                 "declared": effects.declared,
@@ -313,7 +308,9 @@ class Tool:
             "untrusted": self.untrusted,
             "available": self.why_unavailable() is None,
             "timeout_seconds": self.timeout_seconds,
+            "retry_attempts": self.retry.attempts if self.retry else None,
             "max_concurrency": self.max_concurrency,
+            "rate_limit": [self.rate_limit.calls, self.rate_limit.seconds] if self.rate_limit else None,
             "async": self.is_async,
             "runs_in": self.runs_in,
             "strict_compatible": self.strict_compatible,
@@ -386,97 +383,12 @@ class Tool:
         return self._arguments.schema.get("additionalProperties", True) is not False
 
     @functools.cached_property
+    def _results(self) -> Results:
+        return self._make_results()
+
+    @functools.cached_property
     def _checker(self) -> Checker:
         return Checker(self._arguments.schema)
-
-
-@overload
-def tool(function: F, /, **declared: Unpack[Declared]) -> F: ...
-@overload
-def tool(**declared: Unpack[Declared]) -> Callable[[F], F]: ...
-def tool(function: Any = None, /, **declared: Unpack[Declared]) -> Any:
-    """Return the function, declared to be a tool: `@tool`, or `@tool(reads="weather", ...)`.
-
-    It stays the function it was, to be called as before; what was declared is kept on it and read by `Tool.of` and
-    `ToolSet.of`. Works on functions, methods of any kind, partials and callable objects. What cannot keep a mark (a
-    method of an instance, a builtin) or has one already comes back as a callable `Tool`. Raises `UsageError` for a
-    wrong declaration.
-
-        name, description     instead of the function's own
-        pure                  a call changes and reads nothing outside of its arguments
-        reads, writes         resources, such as "weather" or "mailbox:{to}" with an argument's value in it
-        idempotent            calling again with the same arguments changes nothing more
-        timeout_seconds, retry, max_concurrency, rate_limit ("10/min")
-        requires, ensures     states, such as "page:open"
-        available             "env:API_KEY", "cmd:git", or a function that says whether, or why not
-        approval              "allow", "ask" or "deny"
-        untrusted             the result may hold other people's text
-        probe, compensate     functions that say whether the effect happened, and that undo it
-        runs_in               "thread" (a plain function's default), "loop" (an async one's) or "process"
-    """
-    if function is None:
-        return functools.partial(tool, **declared)
-    if isinstance(function, Tool):
-        return function.changed(**declared)
-    if not (callable(function) or isinstance(function, classmethod)):
-        raise UsageError(f"`tool` decorates a function, but found {function!r}; write `@tool` or `@tool(reads=...)`")
-    declaration = Declaration.of(declared)
-    _check_placeholders(function, declaration)
-    mark = _Mark(declaration, defining_names(function))
-    holder: Any = function.__func__ if isinstance(function, staticmethod | classmethod) else function
-    if _MARK in getattr(holder, "__dict__", ()):
-        return Tool.of(function, **declared)
-    try:
-        setattr(holder, _MARK, mark)
-    except (AttributeError, TypeError):
-        return Tool.of(function, **declared)
-    return cast("Any", function)
-
-
-class _Mark:
-    """What `@tool` leaves on a function: the declaration, and local names that its annotations mention."""
-
-    def __init__(self, declaration: Declaration, names: Mapping[str, Any]) -> None:
-        self.declaration = declaration
-        self.names = names
-
-
-def _mark_of(function: Any) -> _Mark | None:
-    """Return the mark on a function, on what is inside of partials made of it, or on the `__call__` of an object."""
-    while True:
-        for holder in (function, getattr(type(function), "__call__", None)):  # noqa: B004 - the function is wanted
-            mark = getattr(holder, _MARK, None)
-            if isinstance(mark, _Mark):
-                return mark
-        if not isinstance(function, functools.partial):
-            return None
-        function = cast("Any", function.func)
-
-
-def is_marked(function: Any) -> bool:
-    """Return whether `@tool` was put on this."""
-    return _mark_of(function) is not None
-
-
-def _check_placeholders(function: Any, declaration: Declaration) -> None:
-    """Refuse a placeholder that names no parameter while the wrong line is still on the stack."""
-    plain: Any = function.__func__ if isinstance(function, staticmethod | classmethod) else function
-    try:
-        parameters = inspect.signature(plain).parameters
-    except (ValueError, TypeError):
-        return
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
-        return
-    problem = declaration.unknown_placeholder(parameters)
-    if problem is None:
-        return
-    try:  # an argument may have another name than its parameter
-        names = describe_arguments(inspect_callable(plain, named=True)).names
-    except UsageError:
-        names = tuple(parameters)
-    problem = declaration.unknown_placeholder(names)
-    if problem:
-        raise UsageError(f"`{getattr(plain, '__name__', plain)}` ({place_of(plain)}): {problem}")
 
 
 def _listing(function: Callable[..., Any], kind: ResultKind) -> Callable[..., Any]:
@@ -495,8 +407,8 @@ def _listed(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> list[
 async def _listed_async(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> list[Any]:
     iterator = function(*args, **kwargs)
     if inspect.isawaitable(iterator):
-        iterator = await cast("Any", iterator)
-    return [item async for item in cast("Any", iterator)]
+        iterator = await iterator
+    return [item async for item in iterator]
 
 
 def _documented(callee: Callee) -> Documentation:

@@ -83,6 +83,12 @@ def test_planning(language: Tongue, golden: Golden) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
+def test_planning_in_python(language: Tongue, golden: Golden) -> None:
+    messages = plan_messages(REQUESTS[language], TOOLS, now=NOW, notation="python")
+    golden(f"prompts/plan.python.{language}.txt", as_text(messages))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_repairing(language: Tongue, golden: Golden) -> None:
     reply = '{"steps": [{"tool_name": "send_mail", "arguments": {"to": "me@example.com"}}]}'
     finding = "error[TP201]: no tool is named `send_mail`\n  = help: did you mean `send_email`?\n"

@@ -237,9 +237,7 @@ def test_logging_in(inbox: Inbox) -> None:
         return AuthResult(success=right, handled=False)
 
     port = free_port()
-    controller = Controller(
-        inbox, hostname="127.0.0.1", port=port, authenticator=authenticate, auth_require_tls=False, auth_required=True
-    )
+    controller = Controller(inbox, hostname="127.0.0.1", port=port, authenticator=authenticate, auth_require_tls=False)
     controller.start()
     try:
         login = SmtpServer("127.0.0.1", port, user="me", password="right")

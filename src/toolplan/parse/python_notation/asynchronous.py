@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from toolplan.diagnostics import program as wording
-from toolplan.parse.python_notation.lowering import Lowering, refuse
+from toolplan.parse.python_notation.lowering import Lowering, Refused
 from toolplan.parse.python_notation.vocabulary import dotted
 
 __all__ = ["Gathered", "Same", "awaited", "reading"]
@@ -44,18 +44,20 @@ def reading(low: Lowering, node: ast.Call) -> Gathered | Same | None:
     if name == "gather":
         for keyword in node.keywords:
             if keyword.arg != "return_exceptions" or _is_true(keyword.value):
-                refuse(wording.gathered_failures(low.place(keyword)))
+                raise Refused(wording.gathered_failures(low.place(keyword)))
         return Gathered(list(node.args))
     if name in _SAME and node.args and not isinstance(node.args[0], ast.Starred):
         return Same(node.args[0], _timeout(node) if name == "wait_for" else None)
-    refuse(wording.asyncio_call(low.place(node.func), name))
+    raise Refused(wording.asyncio_call(low.place(node.func), name))
 
 
 def _timeout(node: ast.Call) -> float | None:
     given = [keyword.value for keyword in node.keywords if keyword.arg == "timeout"] + node.args[1:2]
-    if given and isinstance(given[0], ast.Constant) and type(given[0].value) in (int, float) and given[0].value > 0:
-        return float(given[0].value)
-    return None
+    match given:
+        case [ast.Constant(value=int() | float() as seconds)] if seconds > 0:
+            return float(seconds)
+        case _:
+            return None
 
 
 def _is_true(node: ast.expr) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from toolplan.diagnostics import Place
 from toolplan.diagnostics import program as wording
 from toolplan.expressions import Fields, Literal, Template
 from toolplan.parse.python_notation import schemas
-from toolplan.parse.python_notation.lowering import Lowering, refuse
+from toolplan.parse.python_notation.lowering import Lowering, Refused
 from toolplan.parse.python_notation.vocabulary import Meaning
 from toolplan.plan import Answer, AskModel, AskUser, Call, Cannot, Note, Replan, Step
 
@@ -90,18 +89,18 @@ def _tool_arguments(low: Lowering, node: ast.Call, tool: str, out: list[Step]) -
     known = low.vocabulary.parameters.get(tool)
     for number, argument in enumerate(node.args):
         if isinstance(argument, ast.Starred):
-            refuse(wording.starred_arguments(low.place(argument), tool, "*"))
+            raise Refused(wording.starred_arguments(low.place(argument), tool, "*"))
         if known is not None and number >= len(known):
-            refuse(wording.too_many_arguments(low.place(argument), tool, list(known)))
+            raise Refused(wording.too_many_arguments(low.place(argument), tool, list(known)))
         if known is None and (tool in low.vocabulary.tools or not low.vocabulary.tools):
-            refuse(wording.unnamed_argument(low.place(argument), tool))
+            raise Refused(wording.unnamed_argument(low.place(argument), tool))
         # A tool that does not exist is the checker's to report, whatever its arguments are called.
         name = known[number] if known is not None else f"argument_{number + 1}"
         fields[name] = low.given(argument, out)
     for keyword in node.keywords:
         for name, value, at in _keyword_arguments(low, keyword, tool):
             if name in fields:
-                refuse(wording.argument_twice(low.place(at), tool, name))
+                raise Refused(wording.argument_twice(low.place(at), tool, name))
             fields[name] = low.given(value, out)
     return Fields(tuple(fields.items()), low.place(node))
 
@@ -112,11 +111,11 @@ def _keyword_arguments(
     if keyword.arg is not None:
         return [(keyword.arg, keyword.value, keyword)]
     if not isinstance(keyword.value, ast.Dict):
-        refuse(wording.starred_arguments(low.place(keyword.value), tool, "**"))
+        raise Refused(wording.starred_arguments(low.place(keyword.value), tool, "**"))
     found: list[tuple[str, ast.expr, ast.keyword | ast.expr]] = []
     for key, value in zip(keyword.value.keys, keyword.value.values, strict=True):
         if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
-            refuse(wording.starred_arguments(low.place(keyword.value), tool, "**"))
+            raise Refused(wording.starred_arguments(low.place(keyword.value), tool, "**"))
         found.append((key.value, value, key))
     return found
 
@@ -131,13 +130,13 @@ def _word(low: Lowering, node: ast.Call, word: str, result: str | None, out: lis
             out.append(Note("", note, place))
         return
     if word == "max_iterations":
-        refuse(wording.misplaced_bound(place))
+        raise Refused(wording.misplaced_bound(place))
     given = _word_arguments(low, node, word)
     parts = {name: value for name, value in given.items() if name not in ("returns", "missing")}
     lowered = {name: low.given(value, out) for name, value in parts.items()}
     first = _PARAMETERS[word][0]
     if first not in lowered:
-        refuse(wording.word_needs(place, word, first))
+        raise Refused(wording.word_needs(place, word, first))
     match word:
         case "answer":
             out.append(Answer("", lowered[first], place))
@@ -149,7 +148,7 @@ def _word(low: Lowering, node: ast.Call, word: str, result: str | None, out: lis
             out.append(Cannot("", lowered[first], _missing(low, given.get("missing"), out), place))
         case _:
             returns = given.get("returns")
-            schema = {"type": "string"} if returns is None else schemas.schema_of(low, returns)
+            schema = schemas.schema_of(low, returns) if returns is not None else dict(schemas.TEXT)
             data = lowered.get("data", Literal(None, place))
             out.append(AskModel("", lowered[first], data, schema, result, place=place))
 
@@ -159,7 +158,7 @@ def _word_arguments(low: Lowering, node: ast.Call, word: str) -> dict[str, ast.e
     given: dict[str, ast.expr] = {}
     for number, argument in enumerate(node.args):
         if isinstance(argument, ast.Starred) or number >= len(names):
-            refuse(wording.word_argument(low.place(argument), word, None))
+            raise Refused(wording.word_argument(low.place(argument), word, None))
         given[names[number]] = argument
     for keyword in node.keywords:
         name = keyword.arg
@@ -167,9 +166,9 @@ def _word_arguments(low: Lowering, node: ast.Call, word: str) -> dict[str, ast.e
             meant = _SPELLINGS.get(name)
             name = meant if meant is None or meant in names else names[0]
         if name is None:
-            refuse(wording.word_argument(low.place(keyword), word, keyword.arg))
+            raise Refused(wording.word_argument(low.place(keyword), word, keyword.arg))
         if name in given:
-            refuse(wording.argument_twice(low.place(keyword), word, name))
+            raise Refused(wording.argument_twice(low.place(keyword), word, name))
         given[name] = keyword.value
     return given
 
@@ -185,7 +184,7 @@ def _note(low: Lowering, node: ast.Call, out: list[Step]) -> Template | None:
     """Return the text of a `print`: its arguments with spaces between them."""
     for argument in node.args:
         if isinstance(argument, ast.Starred):
-            refuse(wording.word_argument(low.place(argument), "print", None))
+            raise Refused(wording.word_argument(low.place(argument), "print", None))
     arguments = [low.value(argument, out) for argument in node.args]
     if not arguments:
         return None

@@ -23,9 +23,7 @@ _END = {
 }
 _LITERAL_STOP = re.compile(r"""[\\{}"'\r\n]""")
 _ESCAPE = re.compile(r"\\(?:N\{[^{}'\"\r\n]*\}|\r\n|[^{}])")
-_ESCAPED = re.compile(
-    r"\\(?:N\{[^{}]*\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|[\s\S])"
-)
+_ESCAPED = re.compile(r"\\(?:N\{[^{}]*\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|[\s\S])")
 _HOLE_STOP = re.compile(r"""#|(?:(?<!\w)[rRbBuUfF]{1,2})?["']|[()\[\]{}:!=\r\n]""")
 _SELF_DOCUMENTING = re.compile(r"=\s*(?=[}:!])")
 _SPEC_STOP = re.compile(r"""[{}"'\r\n]""")

@@ -10,19 +10,28 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 from toolplan.diagnostics import Diagnostic, Place
 from toolplan.diagnostics.reading import unreadable_expression
-from toolplan.expressions import Expression, ExpressionError, Fields, Hole, Items, Literal, Reference, Template, Text
+from toolplan.expressions import (
+    Expression,
+    ExpressionError,
+    Fields,
+    Hole,
+    Items,
+    Literal,
+    Reference,
+    Template,
+    Text,
+)
 from toolplan.expressions.read import expression_from_node
 from toolplan.parse.python_notation.splicing import Piece, Pieces, joined, place_of
 from toolplan.parse.python_notation.survey import Survey
 from toolplan.parse.python_notation.text import Located, ProgramText, read_expression
 from toolplan.parse.python_notation.vocabulary import Vocabulary
-from toolplan.plan import Block, Let, Step
+from toolplan.plan import Answer, Block, Break, Cannot, Continue, If, Let, Replan, Step
 
-__all__ = ["Loop", "Lowering", "Refused", "refuse"]
+__all__ = ["Loop", "Lowering", "Refused", "ends"]
 
 
 class Refused(Exception):
@@ -33,9 +42,14 @@ class Refused(Exception):
         self.diagnostic = diagnostic
 
 
-def refuse(diagnostic: Diagnostic) -> NoReturn:
-    """Give up on the statement being lowered."""
-    raise Refused(diagnostic)
+def ends(steps: Sequence[Step]) -> bool:
+    """Return whether nothing after these steps is reached."""
+    if not steps:
+        return False
+    last = steps[-1]
+    if isinstance(last, If):
+        return ends(last.then) and ends(last.otherwise)
+    return isinstance(last, Answer | Cannot | Replan | Break | Continue)
 
 
 @dataclass(slots=True)
@@ -57,12 +71,18 @@ class Lowering(abc.ABC):
     loops: list[Loop] = field(default_factory=list[Loop])
     errors: list[str] = field(default_factory=list[str])
     """The names of the errors of the `except` blocks around the statement being lowered."""
+    refused: set[str] = field(default_factory=set[str])
+    """The names of imported modules and of functions: these have been reported, and what follows from them is not."""
+    temporaries: set[str] = field(default_factory=set[str])
+    """The names that stand for values which the program gave none."""
     visible: set[str] = field(default_factory=set[str])
     """The names that were assigned before the statement being lowered and have not ended with a loop."""
     rebuilt: set[ast.expr] = field(default_factory=set[ast.expr])
     """The expressions that were made from ones of the program, with something in them replaced."""
     written: dict[ast.expr, Pieces] = field(default_factory=dict[ast.expr, Pieces])
     """The text of expressions that do not stand in the program, such as the names put in place of calls."""
+    statement: ast.AST | None = None
+    """The statement being lowered; of a branch or a loop, its head."""
     _fresh: Iterator[str] | None = None
 
     # --- what the other parts do ---------------------------------------------------------------------------------
@@ -76,6 +96,10 @@ class Lowering(abc.ABC):
         """Append the steps that give `name` the value of `node`."""
 
     @abc.abstractmethod
+    def perform(self, node: ast.expr, out: list[Step]) -> None:
+        """Append the steps of an expression whose value nobody uses."""
+
+    @abc.abstractmethod
     def block(self, statements: Sequence[ast.stmt]) -> Block:
         """Return the steps of these statements; problems are reported, and the statement left out."""
 
@@ -85,7 +109,9 @@ class Lowering(abc.ABC):
         """Return a name that nothing in the program has."""
         if self._fresh is None:
             self._fresh = self._unused_names()
-        return next(self._fresh)
+        name = next(self._fresh)
+        self.temporaries.add(name)
+        return name
 
     def _unused_names(self) -> Iterator[str]:
         number = 0
@@ -95,7 +121,7 @@ class Lowering(abc.ABC):
             if name not in self.survey.names and name not in self.vocabulary.tools:
                 yield name
 
-    def name(self, name: str, at: ast.expr) -> ast.Name:
+    def name(self, name: str, at: ast.expr | ast.stmt) -> ast.Name:
         """Return a use of the value `name`, standing where `at` stands."""
         node = ast.copy_location(ast.Name(name, ast.Load()), at)
         self.written[node] = (Piece(name, *self.text.span(at)),)
@@ -105,13 +131,18 @@ class Lowering(abc.ABC):
         """Note a problem; reading goes on."""
         self.problems.append(diagnostic)
 
+    def report_refused(self, refused: Refused, node: ast.AST) -> None:
+        """Note the problem that ended the reading of `node`, unless it follows from one that is known."""
+        if not any(isinstance(found, ast.Name) and found.id in self.refused for found in ast.walk(node)):
+            self.report(refused.diagnostic)
+
     def place(self, node: Located) -> Place:
         """Return where `node` stands in the source."""
         return self.text.place(node)
 
     # --- making expressions --------------------------------------------------------------------------------------
 
-    def built(self, pattern: str, at: ast.expr, **parts: ast.expr) -> ast.expr:
+    def built(self, pattern: str, at: ast.expr | ast.stmt, **parts: ast.expr) -> ast.expr:
         """Return the expression `pattern` with `parts` for the names it has in common, standing where `at` stands."""
         start, end = self.text.span(at)
         pieces: list[Piece] = []
@@ -120,8 +151,9 @@ class Lowering(abc.ABC):
             part = parts.get(match.group())
             if part is None:
                 continue
-            before, after = pattern[: match.start()].rstrip()[-1:], pattern[match.end() :].lstrip()[:1]
-            bare = isinstance(part, _ATOMS) or (before in "([{,:" and after in ")]},:")
+            bare = isinstance(part, _ATOMS) or _needs_no_brackets(
+                part, pattern[: match.start()], pattern[match.end() :]
+            )
             pieces.append(Piece(pattern[last : match.start()] + ("" if bare else "("), start, end))
             pieces += self.pieces(part)
             pieces.append(Piece("" if bare else ")", start, end))
@@ -175,9 +207,9 @@ class Lowering(abc.ABC):
                 return Literal(value, place)
             case ast.Constant(value=float(value)) if math.isfinite(value):
                 return Literal(value, place)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if (
-                not isinstance(value, bool) and math.isfinite(value)
-            ):
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if not isinstance(
+                value, bool
+            ) and math.isfinite(value):
                 return Literal(-value, place)
             case ast.Name(id="true" | "false" | "null" as name) if name not in self.survey.values:
                 return Literal({"true": True, "false": False, "null": None}[name], place)
@@ -187,45 +219,41 @@ class Lowering(abc.ABC):
                 isinstance(element, ast.Starred) for element in elements
             ):
                 items = tuple(self.template(element) for element in elements)
-                if all(isinstance(item, Literal) for item in items):
-                    return Literal([item.value for item in items if isinstance(item, Literal)], place)
                 return Items(items, place)
             case ast.Dict(keys=keys, values=values) if (names := _field_names(keys)) is not None:
                 fields = tuple((name, self.template(value)) for name, value in zip(names, values, strict=True))
-                if all(isinstance(value, Literal) for _, value in fields):
-                    return Literal({name: value.value for name, value in fields if isinstance(value, Literal)}, place)
                 return Fields(fields, place)
             case _:
                 return Reference(self.expression(node), place)
 
     def _text(self, node: ast.JoinedStr) -> Template | None:
-        """Return the f-string as text with holes, or None when a hole needs more than a format spec."""
+        """Return the f-string as text with holes, or None when it cannot be one: a lone hole would keep its type."""
         parts: list[str | Hole] = []
         for value in node.values:
             match value:
                 case ast.Constant(value=str(text)):
                     parts.append(text)
-                case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
+                case ast.FormattedValue(value=inner, conversion=letter, format_spec=format):
+                    spec = _plain(format)
+                    if format is not None and spec is None:
+                        return None
                     expression = self.expression(inner)
-                    parts.append(Hole(expression, "{" + expression.text + "}"))
-                case ast.FormattedValue(
-                    value=inner, conversion=-1, format_spec=ast.JoinedStr(values=[ast.Constant(value=str(spec))])
-                ):
-                    expression = self.expression(inner)
-                    parts.append(Hole(expression, "{" + expression.text + ":" + spec + "}", spec))
+                    conversion = chr(letter) if letter != -1 else None
+                    shown = expression.text + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+                    parts.append(Hole(expression, "{" + shown + "}", spec, conversion=conversion))
                 case _:
                     return None
         place = self.place(node)
         if all(isinstance(part, str) for part in parts):
             return Literal("".join(part for part in parts if isinstance(part, str)), place)
-        return Text(tuple(parts), place)
+        return Text(tuple(parts), place) if len(parts) > 1 else None
 
     def given(self, node: ast.expr, out: list[Step]) -> Template:
-        """Return the template that `node` is, its steps appended to `out`. A problem in it is reported, and it is null."""
+        """Return the template that `node` is, its steps appended to `out`; null after reporting a problem in it."""
         try:
             return self.template(self.value(node, out))
         except Refused as refused:
-            self.report(refused.diagnostic)
+            self.report_refused(refused, node)
             return Literal(None, self.place(node))
 
     def let(self, name: str, value: ast.expr, out: list[Step], place: Place) -> None:
@@ -251,6 +279,19 @@ _ATOMS = (
 """Expressions that need no brackets wherever they stand."""
 
 
+def _needs_no_brackets(part: ast.expr, before: str, after: str) -> bool:
+    """Return whether `part`, which is no atom, can stand between these texts as it is."""
+    if isinstance(part, ast.Tuple):
+        return False
+    first = after.split(maxsplit=1)[:1] or [""]
+    if before.rstrip()[-1:] in ("(", "[", "{", ",", ":") or before.endswith("="):
+        return after.lstrip()[:1] in (")", "]", "}", ",", ":") or first == ["for"]
+    in_clause = before.endswith((" if ", " in ")) and "for " in before
+    return (
+        in_clause and not isinstance(part, ast.IfExp | ast.Lambda) and (first[0] in ("if", "for") or after[:1] in "]}")
+    )
+
+
 @functools.cache
 def _pattern(pattern: str) -> ast.expr:
     return ast.parse(pattern, mode="eval").body
@@ -259,7 +300,7 @@ def _pattern(pattern: str) -> ast.expr:
 class _Filled(ast.NodeTransformer):
     """Puts parts in place of names, and gives every other node the place of `at`."""
 
-    def __init__(self, parts: dict[str, ast.expr], at: ast.expr) -> None:
+    def __init__(self, parts: dict[str, ast.expr], at: ast.expr | ast.stmt) -> None:
         self.parts = parts
         self.at = at
 
@@ -269,6 +310,17 @@ class _Filled(ast.NodeTransformer):
         if isinstance(node, ast.expr | ast.keyword | ast.arg):
             ast.copy_location(node, self.at)
         return self.generic_visit(node)  # type: ignore[return-value]
+
+
+def _plain(spec: ast.expr | None) -> str | None:
+    """Return a format spec that is plain text, else None."""
+    match spec:
+        case ast.JoinedStr(values=[ast.Constant(value=str(text))]):
+            return text
+        case ast.JoinedStr(values=[]):
+            return ""
+        case _:
+            return None
 
 
 def _field_names(keys: list[ast.expr | None]) -> list[str] | None:

@@ -36,14 +36,18 @@ def place_of(pieces: Pieces, start: int, end: int) -> Place:
     """Return the place, from `start` to `end` of the source, of a text made of these pieces."""
     if len(pieces) == 1 and len(pieces[0].text) == pieces[0].end - pieces[0].start:
         return Place(start=start, end=end)
-    return _SplicedPlace(start=start, end=end, pieces=pieces)
+    return _SplicedPlace(start, end, pieces)
 
 
-@dataclass(frozen=True, slots=True)
 class _SplicedPlace(Place):
     """The place of a spliced text: parts of the text are found where they come from."""
 
-    pieces: Pieces = ()
+    pieces: Pieces
+
+    def __new__(cls, start: int, end: int, pieces: Pieces) -> _SplicedPlace:
+        place = super().__new__(cls, (), start, end)
+        place.pieces = pieces
+        return place
 
     def within(self, start: int, end: int) -> Place:
         """Return the part of the source that the text has from `start` to `end`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from toolplan.parse.python_notation.fstrings import Unreadable
 from toolplan.parse.python_notation.text import ProgramText
@@ -95,8 +96,8 @@ class _Surveyor:
         # a comprehension's loops come first, so that its loop variables are known in the rest
         for name in reversed(node._fields) if isinstance(node, COMPREHENSIONS) else node._fields:
             child: object = getattr(node, name)
-            if type(child) is list:
-                items: list[object] = child
+            if isinstance(child, list):
+                items = cast("list[object]", child)
                 for index, item in enumerate(items):
                     if unmask and isinstance(item, ast.Constant):
                         item = items[index] = self._unmasked(item)

@@ -14,7 +14,7 @@ import functools
 import re
 import warnings
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from toolplan.diagnostics import Place, Source
 from toolplan.parse.python_notation.fstrings import LINE_END, Hole, Strings, Unreadable, find_strings
@@ -81,22 +81,18 @@ class ProgramText:
         joined = ast.JoinedStr(_merged(values))
         return ast.copy_location(joined, node)
 
-    def _values(
-        self, parts: list[str | Hole], start: tuple[int, int], end: tuple[int, int]
-    ) -> list[ast.expr]:
-        span = {"lineno": start[0], "col_offset": start[1], "end_lineno": end[0], "end_col_offset": end[1]}
+    def _values(self, parts: list[str | Hole], start: tuple[int, int], end: tuple[int, int]) -> list[ast.expr]:
         values: list[ast.expr] = []
         for part in parts:
             if isinstance(part, str):
-                values.append(ast.Constant(part, **span))
+                values.append(_placed(ast.Constant(part), start, end))
                 continue
             first = self.lines.locate(part.field_start)
             last = self.lines.locate(part.field_end)
-            spec = None if part.spec is None else ast.JoinedStr(_merged(self._values(part.spec, first, last)), **span)
-            field = ast.FormattedValue(self._expression(part), part.conversion, spec)
-            field.lineno, field.col_offset = first
-            field.end_lineno, field.end_col_offset = last
-            values.append(field)
+            spec = None
+            if part.spec is not None:
+                spec = _placed(ast.JoinedStr(_merged(self._values(part.spec, first, last))), start, end)
+            values.append(_placed(ast.FormattedValue(self._expression(part), part.conversion, spec), first, last))
         return values
 
     def _expression(self, hole: Hole) -> ast.expr:
@@ -134,7 +130,10 @@ def read_text(source: Source) -> ProgramText:
 
 
 def read_expression(expression: str) -> ast.expr:
-    """Return the tree of an expression that stands alone; in its first line columns count from 1. Raises `Unreadable`."""
+    """Return the tree of an expression that stands alone. Columns of its first line count from 1.
+
+    Raises `Unreadable`.
+    """
     code = f"({expression}\n)"  # the brackets let it go over several lines
     lines = Lines(code, 0)
     strings = find_strings(code, 0)
@@ -151,11 +150,11 @@ class _Unmask(ast.NodeTransformer):
     def __init__(self, text: ProgramText) -> None:
         self.text = text
 
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:  # noqa: N802 (the name is ast's)
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
         found = self.text.unmasked(node) if isinstance(node.value, str) else None
         return node if found is None else self.visit_JoinedStr(found)
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.JoinedStr:  # noqa: N802 (the name is ast's)
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.JoinedStr:
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
                 part.value = self.visit(part.value)
@@ -242,6 +241,16 @@ def _parse(code: str, mode: Literal["exec", "eval"], lines: Lines, lines_before:
     except (RecursionError, MemoryError):
         start = lines.offset(1 + lines_before, max(0, shift))
         raise Unreadable("the program is nested too deeply to be read", start, start, too_large=True) from None
+
+
+_Node = TypeVar("_Node", bound=ast.expr)
+
+
+def _placed(node: _Node, start: tuple[int, int], end: tuple[int, int]) -> _Node:
+    """Return `node` with the place from `start` to `end`, each a line and a column."""
+    node.lineno, node.col_offset = start
+    node.end_lineno, node.end_col_offset = end
+    return node
 
 
 def _merged(values: list[ast.expr]) -> list[ast.expr]:

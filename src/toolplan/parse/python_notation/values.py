@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from toolplan.diagnostics import Place
 from toolplan.diagnostics import program as wording
 from toolplan.parse.python_notation import asynchronous, calls, changes, comprehensions
-from toolplan.parse.python_notation.lowering import Lowering, refuse
-from toolplan.parse.python_notation.survey import COMPREHENSIONS
+from toolplan.parse.python_notation.lowering import Lowering, Refused
 from toolplan.plan import If, Step
 
 __all__ = ["Values"]
@@ -41,11 +40,11 @@ class Values(Lowering):
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 return comprehensions.collected(self, node, out)
             case ast.Attribute(value=ast.Name(id=name) as error, attr=attribute) if name in self.errors:
-                return self._error_field(node, error, attribute, out)
+                return self._error_field(node, error, attribute)
             case ast.Lambda():
-                refuse(wording.call_in_lambda(self.place(node)))
+                raise Refused(wording.call_in_lambda(self.place(node)))
             case ast.NamedExpr():
-                refuse(wording.walrus(self.place(node), ast.unparse(node.target)))
+                raise Refused(wording.walrus(self.place(node), ast.unparse(node.target)))
             case _:
                 return self.rebuild(node, out)
 
@@ -54,6 +53,15 @@ class Values(Lowering):
         node = asynchronous.awaited(node)
         if isinstance(node, ast.Call) and node in self.survey.active:
             meant = asynchronous.reading(self, node)
+            if isinstance(meant, asynchronous.Gathered) and len(meant.values) == 1:
+                only = meant.values[0]
+                if isinstance(only, ast.Starred):
+                    inner = only.value
+                    if isinstance(inner, ast.GeneratorExp) and comprehensions.is_loop(self, inner):
+                        comprehensions.collected(self, inner, out, name)
+                    else:
+                        self.assign(name, inner, out, place)
+                    return
             if isinstance(meant, asynchronous.Same):
                 inner = asynchronous.awaited(meant.value)
                 if not (isinstance(inner, ast.Call) and calls.has_result(self, inner)):
@@ -144,7 +152,7 @@ class Values(Lowering):
         if late is None:
             return self.rebuild(node, out)
         result = self.fresh()
-        self.let(result, self.value(self._part(node, 0, late), out), out, self.place(node))
+        self.assign(result, self._part(node, 0, late), out, self.place(node))
         rest: list[Step] = []
         self.assign(result, self._part(node, late, len(node.values)), rest, self.place(node))
         so_far = self.name(result, node)
@@ -192,13 +200,10 @@ class Values(Lowering):
         self.rebuilt.add(compared)
         return compared
 
-    def _error_field(self, node: ast.Attribute, error: ast.Name, attribute: str, out: list[Step]) -> ast.expr:
+    def _error_field(self, node: ast.Attribute, error: ast.Name, attribute: str) -> ast.expr:
         """Return a field of a caught error, which is only its message."""
         if attribute == "args":
             return self.built("[message]", node, message=error)
         if attribute in ("message", "msg", "detail", "reason"):
             return self.stand_in(error, node)
         return node
-
-
-assert COMPREHENSIONS

@@ -1,0 +1,76 @@
+"""Plan -> CheckedPlan, or every reason why not. One file a pass, and each pass answers one question.
+
+    limits.py    is it small enough?
+    names.py     does every name mean something on every path?
+    order.py     can every step run, and do steps wait only for earlier ones?
+    calls.py     do the tools exist, and do their arguments fit?
+    types.py     do the values fit where they are used?
+    states.py    does every call find the state that it needs?
+    effects.py   do claims of independence hold?
+
+The passes look only at the plan, its tools and the limits; which notation the plan was written in makes no difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolplan.check.calls import arguments
+from toolplan.check.effects import conflicts
+from toolplan.check.limits import Limits, max_calls, size, totals
+from toolplan.check.names import resolve
+from toolplan.check.order import order
+from toolplan.check.states import states
+from toolplan.check.types import values
+from toolplan.diagnostics import Diagnostic, Severity, Source
+from toolplan.errors import PlanRejected
+from toolplan.plan import Plan
+from toolplan.tools import ToolSet
+
+__all__ = ["CheckedPlan", "Limits", "check"]
+
+_DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPlan:
+    """A plan that may run with these tools, every name in it resolved."""
+
+    plan: Plan
+    tools: ToolSet
+    warnings: tuple[Diagnostic, ...] = ()
+    max_calls: int | None = None
+    """The most calls that it may make; None when that is not known before the run."""
+
+
+def check(plan: Plan, tools: ToolSet, limits: Limits = _DEFAULT_LIMITS) -> CheckedPlan:
+    """Return `plan` with every name resolved and every argument checked.
+
+    Looks at all passes and reports every problem at once: raises `PlanRejected` with diagnostics in source order.
+    Depends on nothing but its arguments (and, for tools that declare `available`, on what that asks).
+
+    Promises to the scheduler: each name has a value on every path that leads to its use, steps wait only for earlier
+    ones, each tool exists, no argument is of a type that its tool never accepts, every `while` has a bound.
+    """
+    if too_large := size(plan, limits):
+        raise PlanRejected(too_large, plan.source)
+    found = order(plan)
+    plan, more = resolve(plan, tools)
+    found += more
+    found += arguments(plan, tools)
+    found += values(plan, tools)
+    found += states(plan, tools)
+    found += conflicts(plan, tools)
+    found += totals(plan, calls := max_calls(plan.steps), limits)
+    found = _in_source_order(found, plan.source)
+    if any(diagnostic.severity is Severity.ERROR for diagnostic in found):
+        raise PlanRejected(found, plan.source)
+    return CheckedPlan(plan, tools, tuple(found), calls)
+
+
+def _in_source_order(found: list[Diagnostic], source: Source) -> list[Diagnostic]:
+    """Return the diagnostics by where they stand in the text; those without a place come last."""
+    if len(found) < 2:
+        return found
+    nowhere = len(source.text), 0
+    return sorted(found, key=lambda diagnostic: source.locate(diagnostic.place) or nowhere)

@@ -1,0 +1,126 @@
+"""Restricted Python -> Plan: for models that plan best in code. The program is read, never executed.
+
+    text         `fstrings`, `text`: Python's own grammar, f-strings as in 3.12, every node with its place
+    survey       one walk: which names there are, which expressions hold calls
+    lowering     `statements`, `values`, `calls`, `comprehensions`, `changes`, `trying`, `bounds`, `schemas`:
+                 each statement becomes steps; a call inside an expression becomes a step before it
+    sharing      refuses changes that Python would show under a second name
+    numbering    ids in written order
+
+What a program means is what Python would do, with these differences: values are never shared; a call that is nested in
+an expression runs before the rest of its statement is computed; a loop's own variable ends with the loop, and so does a
+name that is first assigned inside it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping, Sequence
+
+from toolplan.diagnostics import Diagnostic, Place, Source
+from toolplan.diagnostics.program import empty_program, unreadable_program
+from toolplan.diagnostics.reading import too_large
+from toolplan.errors import PlanRejected
+from toolplan.expressions import Literal, Template
+from toolplan.parse.naming import give_names
+from toolplan.parse.python_notation.fstrings import Unreadable
+from toolplan.parse.python_notation.numbering import number
+from toolplan.parse.python_notation.sharing import shared_changes
+from toolplan.parse.python_notation.statements import Statements
+from toolplan.parse.python_notation.survey import MAX_DEPTH, survey
+from toolplan.parse.python_notation.text import MAX_CHARACTERS, ProgramText, read_text
+from toolplan.parse.python_notation.vocabulary import Vocabulary
+from toolplan.parse.python_notation.wrappers import unwrapped
+from toolplan.parse.reading import CannotPlan
+from toolplan.plan import Block, Cannot, Plan
+
+__all__ = ["read_program"]
+
+MAX_STEPS = 10_000
+"""More steps than this are refused."""
+MAX_PROBLEMS = 100
+"""More problems than this are not told; nobody reads them."""
+
+
+def read_program(
+    source: Source,
+    tool_names: Collection[str] | None = None,
+    parameters: Mapping[str, Sequence[str]] | None = None,
+    *,
+    repairs: Sequence[str] = (),
+) -> Plan | CannotPlan:
+    """Return the plan that the program in `source.text` is, or its word that there can be none.
+
+    Without `tool_names`, a call of a name that is nothing else is a call of a tool. `parameters` gives each tool's
+    parameter names in the order of its signature; arguments without a name are accepted for these tools. `repairs` is
+    what was mended before.
+
+    Raises `PlanRejected` with every problem of reading, in source order. Whether the tools exist and fit is for the
+    checker to say.
+    """
+    try:
+        return _read(source, Vocabulary(tool_names, parameters), repairs)
+    except Unreadable as error:
+        place = Place(start=error.start, end=max(error.end, error.start + 1))
+        if not error.too_large:
+            problem = unreadable_program(place, error.message)
+        elif len(source.text) - source.start > MAX_CHARACTERS:
+            problem = too_large(place, "characters", MAX_CHARACTERS, len(source.text) - source.start)
+        else:
+            problem = too_large(place, "levels", MAX_DEPTH)
+        raise PlanRejected([problem], source) from None
+    except RecursionError:
+        place = Place(start=source.start, end=source.start + 1)
+        raise PlanRejected([too_large(place, "levels", MAX_DEPTH)], source) from None
+
+
+def _read(source: Source, vocabulary: Vocabulary, repairs: Sequence[str]) -> Plan | CannotPlan:
+    text = read_text(source)
+    body = unwrapped(text.body)
+    program = Statements(text, survey(text, body, vocabulary), vocabulary, repairs=list(repairs))
+    steps = program.block(_with_answer(program, text, body))
+    problems = [*program.problems, *shared_changes(text, body)]
+    if not steps and not problems:
+        problems.append(empty_program(Place(start=source.start, end=source.start + 1)))
+    count = number(steps)
+    if count > MAX_STEPS:
+        problems.append(too_large(Place(start=source.start, end=source.start + 1), "steps", MAX_STEPS, count))
+    if problems:
+        raise PlanRejected(_in_order(problems), source)
+    give_names(steps)
+    if (refusal := _refusal(steps, source)) is not None:
+        return refusal
+    return Plan(steps, source=source, notation="python", repairs=tuple(dict.fromkeys(program.repairs)))
+
+
+def _with_answer(program: Statements, text: ProgramText, body: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements with a last line that is only a value read as the answer."""
+    match body:
+        case [*before, ast.Expr(value=value) as last] if program.is_mere_value(value):
+            program.repairs.append("read the value in the last line as the answer")
+            return [*before, ast.copy_location(ast.Return(value), last)]
+        case _:
+            return body
+
+
+def _refusal(steps: Block, source: Source) -> CannotPlan | None:
+    """Return what a program says that only says that there can be no plan."""
+    match steps:
+        case (Cannot(reason=Literal(value=str(reason)), missing=missing),):
+            texts = [_constant(part) for part in missing]
+            return (
+                None if None in texts else CannotPlan(reason, tuple(text for text in texts if text is not None), source)
+            )
+        case _:
+            return None
+
+
+def _constant(template: Template) -> str | None:
+    return template.value if isinstance(template, Literal) and isinstance(template.value, str) else None
+
+
+def _in_order(problems: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return the problems by where they stand in the text, none twice."""
+    different = list(dict.fromkeys(problems))
+    different.sort(key=lambda problem: (problem.place.start or 0, problem.place.end or 0))
+    return different[:MAX_PROBLEMS]
