@@ -221,7 +221,7 @@ def read(text: str) -> Plan:
 async def run(full: bool) -> Report:
     tables = [await _table(STEPS, rounds=20, repeats=41 if full else 25), await _table(1_000, rounds=2, repeats=15)]
     if full:
-        tables.append(await _table(10_000, rounds=1, repeats=5))
+        tables.append(await _table(5_000, rounds=1, repeats=7))
     rows = tables[0].rows
     ratio = rows["parse + check"].ratio_to(rows[FLOOR])
     growth = tables[1].rows["parse + check"].median / rows["parse + check"].median

@@ -15,6 +15,8 @@ The names in `__all__` are the public API; everything else may change. They are 
 from __future__ import annotations
 
 import importlib
+import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -103,14 +105,24 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module `toolplan` has no attribute `{name}`")
-    value = getattr(importlib.import_module(home), name)
-    globals()[name] = value
-    return value
+class _Package(types.ModuleType):
+    """The package. `check` and `parse` are functions here, as eager imports would have it, and packages inside."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _HOMES and isinstance(value, types.ModuleType):
+            return  # the import system binds a subpackage to its parent; the public function of that name goes first
+        super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module `toolplan` has no attribute `{name}`")
+        value = getattr(importlib.import_module(home), name)
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *__all__})
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+sys.modules[__name__].__class__ = _Package

@@ -216,6 +216,7 @@ class Agent:
         purpose = "plan"
         while True:
             reply = await turn.infer(messages, purpose)
+            reading = None
             try:
                 reading = self._parse(reply.plan_text)
                 if isinstance(reading, Prose):
@@ -230,7 +231,7 @@ class Agent:
                 if turn.attempts > self.max_repairs:
                     return turn.rejected(rejection)
                 purpose = "repair"
-                messages = self._repair_prompt(turn, reply, rejection)
+                messages = self._repair_prompt(turn, reply, rejection, reading)
         return await self._run_checked(checked, turn)
 
     def run_sync(self, request: str, *, watch: Watcher | None = None) -> Result:
@@ -347,12 +348,15 @@ class Agent:
     def _parse(self, text: str) -> Plan | Prose | CannotPlan:
         return parse(text, notation="auto", tools=self.tools)
 
-    def _repair_prompt(self, turn: _Turn, reply: Reply, rejection: PlanRejected) -> tuple[PromptMessage, ...]:
+    def _repair_prompt(
+        self, turn: _Turn, reply: Reply, rejection: PlanRejected, plan: Plan | None
+    ) -> tuple[PromptMessage, ...]:
         return repair_messages(
             turn.request,
             reply.plan_text,
             render_all(rejection.diagnostics, rejection.source),
             self.tools,
+            plan=plan,
             language=self.language,
             notation=self.notation,
             now=turn.now,

@@ -157,13 +157,13 @@ class Writer:
             lambda: f"{xs()}[{self.pick('0', '-1', '1', 'm', n())}]",
             lambda: f"{t()}.{self.pick('find', 'rfind', 'count', 'index', 'rindex')}({self.draw(CHARACTERS)})",
             lambda: f"{xs()}.{self.pick('index', 'count')}({n()})",
-            lambda: f"d.get({t()}, {n()})",
+            lambda: f"d.get({self.surely('text', d - 1)}, {n()})",
             lambda: f"d[{t()}]",
             lambda: f"o.{self.pick('n', 'ns[0]', 'missing', '字段')}",
             lambda: f"os[{self.pick('0', '-1', '1')}].n",
             lambda: f"max(os, key=lambda p: {self.inside({'number': ['p.n'], 'text': ['p.t']}, 'number', d)}).n",
             lambda: f"({n()} {self.pick('or', 'and')} {n()})",
-            lambda: f"len(set({self.pick(xs, lambda: self.of('texts', d - 1))()}))",
+            lambda: f"len({self.set(d)})",
             lambda: f"divmod({n()}, {n()})[{self.pick('0', '1')}]",
             lambda: f"ord({t()})",
         )()
@@ -230,7 +230,7 @@ class Writer:
             lambda: f"{t()}.{self.draw(TESTS)}()",
             lambda: f"bool({anything()})",
             lambda: f"isinstance({anything()}, {self.pick('str', 'int', 'float', '(int, float)', 'bool', 'list', 'dict')})",
-            lambda: f"(set({xs()}) {self.pick('==', '!=', '<=', '<', '>', '>=')} set({xs()}))",
+            lambda: f"({self.set(d)} {self.pick('==', '!=', '<=', '<', '>', '>=')} {self.set(d)})",
         )()
 
     def numbers(self, d: int) -> str:
@@ -246,12 +246,12 @@ class Writer:
             lambda: f"sorted({xs()})",
             lambda: f"sorted({xs()}, reverse={self.of('test', d - 1)})",
             lambda: f"sorted({xs()}, key=lambda k: {self.inside({'number': ['k']}, 'number', d)})",
-            lambda: f"sorted(set({xs()}))",
+            lambda: f"sorted(set({self.surely('numbers', d - 1)}))",
             lambda: f"list({self.pick('reversed', 'list')}({xs()}))",
             lambda: f"list(range({self.pick('m', '3')}, {self.pick('8', 'm')}, {self.pick('1', '2', 'm', '-1')}))",
             lambda: f"[{self.loop('number', d)}]",
             lambda: f"list({self.loop('number', d)})",
-            lambda: f"sorted({{{self.loop('number', d)}}})",
+            lambda: f"sorted({{{self.sure_loop('number', d)}}})",
             lambda: "[len(w) for w in ts]",
             lambda: f"list({self.pick('d', 'o.ns')}{self.pick('.values()', '')})",
             lambda: f"({xs()} or {xs()})",
@@ -304,6 +304,17 @@ class Writer:
         inside = self.inside({element: [name]}, kind, d)
         test = f" if {self.inside({element: [name]}, 'test', d)}" if self.draw(st.booleans()) else ""
         return f"{inside} for {name} in {source}{test}"
+
+    def sure_loop(self, kind: str, d: int) -> str:
+        self.sure += 1
+        text = self.loop(kind, d)
+        self.sure -= 1
+        return text
+
+    def set(self, d: int) -> str:
+        """Return a set of scalars; Python has no sets of lists, where this language has."""
+        one = lambda: f"set({self.surely(self.pick('numbers', 'texts'), d - 1)})"  # noqa: E731
+        return self.pick(one, one, lambda: f"({one()} {self.pick('&', '|', '-', '^')} {one()})")()
 
     def inside(self, names: dict[str, list[str]], kind: str, d: int) -> str:
         before = {key: list(known) for key, known in self.bound.items()}

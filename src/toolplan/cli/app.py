@@ -7,30 +7,31 @@ Library modules are imported inside the commands, so that `toolplan --help` stay
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, Parameter
 
-from toolplan.errors import PlanRejected, ToolplanError, UsageError
+from toolplan.cli.outputs import FAILED, INTERRUPTED, OK, WAITING, print_rejection, print_result, to_json
+from toolplan.cli.streams import say, say_json, stream_for_results, warn
+from toolplan.errors import PlanRejected, UsageError
 
 if TYPE_CHECKING:
-    from toolplan.agent import Agent, Result
-    from toolplan.check import CheckedPlan
+    from toolplan.agent import Result
+    from toolplan.cli.words import Tongue
+    from toolplan.parse import CannotPlan, Prose
     from toolplan.plan import Plan
-    from toolplan.policy import PlannedCall
 
-__all__ = ["app", "main"]
-
-OK, FAILED, USAGE, WAITING, INTERRUPTED = 0, 1, 2, 3, 130
+__all__ = ["app"]
 
 app = App(
     name="toolplan",
     help="Ask a language model once for a whole plan of tool calls; check it, run it in parallel, answer.",
-    version_flags=["--version"],
     help_format="plaintext",
+    help_epilogue="Start with `toolplan demo`, which needs no key. Every command takes --json; exit codes: 0 success, "
+    "1 refused or failed, 2 wrong usage, 3 waiting for a person, 130 interrupted.",
+    version_flags=["--version"],
+    suppress_keyboard_interrupt=False,
 )
 
 ToolsOption = Annotated[
@@ -39,75 +40,78 @@ ToolsOption = Annotated[
         name=["--tools", "-t"],
         negative=(),
         consume_multiple=False,
-        help="A Python file or an importable module with tools; FILE:NAME takes one list or function. Repeatable.",
+        help="A Python file or an importable module with tools; FILE:NAME or MODULE:NAME takes one function or list "
+        "out of it. May be given several times.",
     ),
 ]
 ModelOption = Annotated[
     str | None,
-    Parameter(name=["--model", "-m"], help="PROVIDER:NAME, or scripted:FILE.jsonl for replies from a file."),
+    Parameter(
+        name=["--model", "-m"],
+        help="PROVIDER:NAME such as openai:gpt-5-mini or ollama:qwen3:8b, or scripted:FILE.jsonl for replies from a "
+        "file. Without it: what TOOLPLAN_MODEL says.",
+    ),
 ]
-BaseUrlOption = Annotated[str | None, Parameter(name="--base-url", help="Address of an OpenAI-compatible server.")]
+BaseUrlOption = Annotated[
+    str | None,
+    Parameter(name="--base-url", help="Address of an OpenAI-compatible server, as in http://localhost:8000/v1."),
+]
 JsonOption = Annotated[
     bool, Parameter(name="--json", negative=(), help="Print one JSON document on standard output, nothing else.")
 ]
 YesOption = Annotated[
-    bool, Parameter(name=["--yes", "-y"], negative=(), help="Allow every call whose tool asks for approval.")
+    bool, Parameter(name=["--yes", "-y"], negative=(), help="Allow every call that needs a person's approval.")
 ]
 LanguageOption = Annotated[
-    Literal["auto", "en", "zh"], Parameter(name="--language", help="Language of prompts and messages.")
+    Literal["auto", "en", "zh"],
+    Parameter(name="--language", help="Language of prompts and messages; auto: that of the request."),
 ]
-NowOption = Annotated[str | None, Parameter(name="--now", help="The ISO time that the plan sees, instead of now.")]
-QuietOption = Annotated[bool, Parameter(name=["--quiet", "-q"], negative=(), help="Show no progress.")]
-PlanArgument = Annotated[str, Parameter(help="A file with a plan, or - for standard input.")]
+NowOption = Annotated[
+    str | None, Parameter(name="--now", help="ISO time that the plan sees as `now`, instead of the clock's.")
+]
+QuietOption = Annotated[
+    bool, Parameter(name=["--quiet", "-q"], negative=(), help="Show nothing but the result.")
+]
+TraceOption = Annotated[
+    bool,
+    Parameter(name="--trace", negative=(), help="Show every value between the stages: prompt, reply, plan, calls."),
+]
+PlanArgument = Annotated[str, Parameter(allow_leading_hyphen=True, help="A file with a plan, or - for standard input.")]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with its code."""
-    tokens = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = "--json" in tokens
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
-    try:
-        code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
-        sys.stdout.flush()
-    except CycloptsError as error:
-        code = _complain(str(error), USAGE, as_json)
-    except UsageError as error:
-        code = _complain(str(error), USAGE, as_json)
-    except ToolplanError as error:
-        code = _complain(str(error), FAILED, as_json)
-    except KeyboardInterrupt:
-        code = _complain("interrupted", INTERRUPTED, as_json)
-    except BrokenPipeError:
-        sys.stderr.close()
-        code = FAILED
-    sys.exit(code if isinstance(code, int) else OK)
-
-
-@app.command
+@app.command(sort_key=1)
 def demo(
-    name: Annotated[str | None, Parameter(help="One demo; without it all of them run. `--list` names them.")] = None,
+    name: Annotated[str | None, Parameter(help="One demo; without it all of them run.")] = None,
     /,
     *,
-    list_them: Annotated[bool, Parameter(name="--list", negative=(), help="Name the demos and end.")] = False,
+    list_them: Annotated[bool, Parameter(name="--list", negative=(), help="Only list the demos.")] = False,
     language: Annotated[
-        Literal["en", "zh"] | None, Parameter(name="--language", help="Run them in this language.")
+        Literal["en", "zh"] | None,
+        Parameter(name="--language", help="Run them in this language. Without it: some in each."),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
+    trace: TraceOption = False,
 ) -> int:
     """Run the demos: recorded model replies, everything else real. Needs no key and no network."""
-    from functools import partial
+    from contextlib import contextmanager
 
-    from toolplan.cli.live import watching
-    from toolplan.demo import run_demos
+    from toolplan.cli.progress import watching
+    from toolplan.demo import list_demos, run_demos
 
-    show_events = partial(watching, quiet=quiet or as_json)
-    return run_demos(name, language=language, list_only=list_them, as_json=as_json, watching=show_events)
+    if list_them:
+        return list_demos(say=say, say_json=say_json if as_json else None)
+
+    @contextmanager
+    def view(language: Tongue):
+        stream = sys.stderr if as_json else stream_for_results()
+        with watching(stream, language=language, quiet=quiet or as_json, trace=trace) as shown:
+            yield shown.see
+
+    return run_demos(name, language=language, say=say, say_json=say_json if as_json else None, watching=view)
 
 
-@app.command
+@app.command(sort_key=2)
 def ask(
     request: Annotated[str, Parameter(help="What you want done, in any language.")],
     /,
@@ -117,31 +121,57 @@ def ask(
     base_url: BaseUrlOption = None,
     answer: Annotated[
         Literal["template", "model", "none"],
-        Parameter(name="--answer", help="Who words the answer: the plan's template, one more inference, nobody."),
+        Parameter(
+            name="--answer",
+            help="Who words the answer. template: the plan, if it does, else one more inference; model: always one "
+            "more inference; none: the plan or nobody.",
+        ),
     ] = "template",
-    max_repairs: Annotated[int, Parameter(name="--max-repairs", help="How often a rejected plan goes back.")] = 2,
+    max_repairs: Annotated[
+        int, Parameter(name="--max-repairs", help="How often a rejected plan goes back to the model.")
+    ] = 2,
     language: LanguageOption = "auto",
     now: NowOption = None,
     yes: YesOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
+    trace: TraceOption = False,
 ) -> int:
     """Answer a request: one inference, a checked plan, a parallel run."""
     from toolplan.cli.inputs import load_toolset, model_for
+    from toolplan.cli.words import WORDS
     from toolplan.models import no_model_message
     from toolplan.prompt import language_of
 
+    if not request.strip():
+        raise UsageError("the request is empty; say what you want done")
+    if max_repairs < 0:
+        raise UsageError(f"`--max-repairs` is {max_repairs}; write 0 or more")
+    spoken = language_of(request) if language == "auto" else language
     chosen = model_for(model, base_url)
     if chosen is None:
-        raise UsageError(no_model_message(language_of(request) if language == "auto" else language))
+        raise UsageError(no_model_message(spoken))
     toolset = load_toolset(tools)
-    agent = _agent(
-        toolset, chosen, as_json=as_json, yes=yes, language=language, now=now, answer=answer, max_repairs=max_repairs
+    options: dict[str, Any] = {"language": language, "now": now, "answer": answer, "max_repairs": max_repairs}
+
+    def announce(agent: Any) -> None:
+        if trace:
+            warn(WORDS[spoken]["prompt"])
+            _show_messages(agent.prompt(request), warn)
+
+    return _answered(
+        lambda agent, see: agent.run(request, watch=see),
+        (chosen, toolset, options),
+        spoken,
+        announce=announce,
+        yes=yes,
+        as_json=as_json,
+        quiet=quiet,
+        trace=trace,
     )
-    return _finish(_watched(agent, "run", request, as_json=as_json, quiet=quiet), as_json)
 
 
-@app.command
+@app.command(sort_key=3)
 def run(
     plan: PlanArgument,
     /,
@@ -154,25 +184,52 @@ def run(
     yes: YesOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
+    trace: TraceOption = False,
 ) -> int:
     """Check and run a plan that somebody already has. Prints first what it will do.
 
     A model is only needed by plans with `ask_model` steps.
     """
     from toolplan import show
-    from toolplan.cli.inputs import load_toolset, model_for
+    from toolplan.agent import Agent, Result
+    from toolplan.answer import cannot_text
+    from toolplan.cli.inputs import load_toolset, model_for, read_plan
+    from toolplan.parse import CannotPlan, Prose
+    from toolplan.prompt import language_of
 
     toolset = load_toolset(tools)
-    read = _read(plan, toolset)
-    agent = _agent(toolset, model_for(model, base_url), as_json=as_json, yes=yes, language=language, now=now)
-    if not isinstance(read, _Words) and not quiet:
-        print(show.summary(read, toolset), file=sys.stderr if as_json else sys.stdout)
-    if isinstance(read, _Words):
-        return _say(read, as_json)
-    return _finish(_watched(agent, "run_plan", read, as_json=as_json, quiet=quiet), as_json)
+    chosen = model_for(model, base_url)
+    spoken: Tongue = "en" if language == "auto" else language
+    try:
+        reading = read_plan(plan, toolset)
+        if isinstance(reading, Prose):
+            return print_result(Result("succeeded", reading.text), spoken, as_json=as_json)
+        if isinstance(reading, CannotPlan):
+            spoken = language_of(reading.reason) if language == "auto" else language
+            text = cannot_text(reading.reason, reading.missing, spoken)
+            result = Result("rejected", text, error=reading.reason, missing=reading.missing)
+            return print_result(result, spoken, as_json=as_json)
+        checked = Agent(tools=toolset).check(reading)
+    except PlanRejected as rejection:
+        if not as_json:
+            return print_rejection(rejection, as_json=False)
+        return print_result(_rejected(rejection), spoken, as_json=True)
+    if language == "auto":
+        spoken = language_of(_words_of(checked.plan))
+    if not quiet and not as_json:
+        say(show.summary(checked.plan, toolset))
+    return _answered(
+        lambda agent, see: agent.run_plan(reading, watch=see),
+        (chosen, toolset, {"language": spoken, "now": now}),
+        spoken,
+        yes=yes,
+        as_json=as_json,
+        quiet=quiet,
+        trace=trace,
+    )
 
 
-@app.command
+@app.command(sort_key=4)
 def check(
     plan: PlanArgument,
     /,
@@ -182,69 +239,67 @@ def check(
 ) -> int:
     """Check a plan against tools, and say everything that is wrong with it. Runs nothing."""
     from toolplan.agent import Agent
-    from toolplan.cli.inputs import load_toolset
+    from toolplan.cli.inputs import load_toolset, read_plan
+    from toolplan.cli.words import count
     from toolplan.diagnostics import render_all
+    from toolplan.parse import CannotPlan, Prose
 
     toolset = load_toolset(tools)
     try:
-        read = _read(plan, toolset)
-        if isinstance(read, _Words):
-            return _say(read, as_json)
-        checked = Agent(tools=toolset).check(read)
+        reading = read_plan(plan, toolset)
+        if isinstance(reading, Prose | CannotPlan):
+            return _no_plan(reading, as_json=as_json)
+        checked = Agent(tools=toolset).check(reading)
     except PlanRejected as rejection:
-        if as_json:
-            found = [d.to_dict(rejection.source) for d in rejection.diagnostics]
-            _print_json({"outcome": "rejected", "diagnostics": found, "plan": None})
-        else:
-            print(render_all(rejection.diagnostics, rejection.source))
-            print(f"\n{_count(len(rejection.diagnostics), 'problem')}", file=sys.stderr)
-        return FAILED
+        return print_rejection(rejection, as_json=as_json)
     if as_json:
-        found = [d.to_dict(checked.plan.source) for d in checked.warnings]
-        _print_json({"outcome": "accepted", "diagnostics": found, "plan": _canonical(checked.plan)})
-    else:
-        if checked.warnings:
-            print(render_all(checked.warnings, checked.plan.source) + "\n")
-        print(f"the plan is good: {_count(len(checked.plan.steps), 'step')}")
+        found = [diagnostic.to_dict(checked.plan.source) for diagnostic in checked.warnings]
+        say_json({"outcome": "accepted", "diagnostics": found, "plan": to_json(checked.plan)})
+        return OK
+    if checked.warnings:
+        say(render_all(checked.warnings, checked.plan.source) + "\n")
+    warnings = f", {count(len(checked.warnings), 'warning', 'en')}" if checked.warnings else ""
+    say(f"the plan may run: {count(len(checked.plan.steps), 'step', 'en')}{warnings}")
     return OK
 
 
-@app.command
+@app.command(sort_key=5)
 def show(
     plan: PlanArgument,
     /,
     *,
     tools: Annotated[
-        list[str] | None, Parameter(name=["--tools", "-t"], negative=(), help="Tools, where names depend on them.")
+        list[str] | None,
+        Parameter(
+            name=["--tools", "-t"],
+            negative=(),
+            consume_multiple=False,
+            help="Tools, as for `check`; only needed where their names decide how the text is read.",
+        ),
     ] = None,
     mermaid: Annotated[bool, Parameter(name="--mermaid", negative=(), help="Draw it as a Mermaid flowchart.")] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Print a plan in its canonical form."""
+    """Print a plan in its canonical form, or as a diagram."""
     from toolplan import show as printing
-    from toolplan.cli.inputs import load_toolset
-    from toolplan.diagnostics import render_all
+    from toolplan.cli.inputs import load_toolset, read_plan
+    from toolplan.parse import CannotPlan, Prose
 
     toolset = load_toolset(tools) if tools else None
     try:
-        read = _read(plan, toolset)
+        reading = read_plan(plan, toolset)
     except PlanRejected as rejection:
-        if as_json:
-            found = [d.to_dict(rejection.source) for d in rejection.diagnostics]
-            _print_json({"outcome": "rejected", "diagnostics": found, "plan": None})
-        else:
-            print(render_all(rejection.diagnostics, rejection.source))
-        return FAILED
-    if isinstance(read, _Words):
-        return _say(read, as_json)
+        return print_rejection(rejection, as_json=as_json)
+    if isinstance(reading, Prose | CannotPlan):
+        return _no_plan(reading, as_json=as_json)
     if as_json:
-        _print_json({"plan": _canonical(read)} | ({"mermaid": printing.mermaid(read)} if mermaid else {}))
+        say_json({"plan": to_json(reading)} | ({"mermaid": printing.mermaid(reading)} if mermaid else {}))
     else:
-        print(printing.mermaid(read) if mermaid else printing.canonical(read))
+        say(printing.mermaid(reading).rstrip() if mermaid else printing.canonical(reading))
     return OK
 
 
-@app.command
+@app.command(sort_key=6)
 def tools(
     *,
     tools: ToolsOption,
@@ -252,23 +307,30 @@ def tools(
 ) -> int:
     """List tools: their signatures and effects, or with --json their JSON Schemas."""
     from toolplan.cli.inputs import load_toolset
+    from toolplan.cli.words import count
     from toolplan.tools import signatures
 
     toolset = load_toolset(tools)
     if as_json:
-        _print_json([tool.to_json() for tool in toolset])
+        say_json([tool.to_json() for tool in toolset])
         return OK
-    print(signatures(toolset))
+    say(signatures(toolset))
+    say("\neffects:")
+    width = max(len(tool.name) for tool in toolset)
+    for tool in toolset:
+        asks = {"ask": "; asks for approval", "deny": "; may not be called"}.get(tool.approval or "", "")
+        say(f"  {tool.name:<{width}}  {_effects(tool)}{asks}")
     undeclared = [tool.name for tool in toolset if not tool.effects.declared]
     if undeclared:
-        print(
-            f"\nno effects declared, so these run one at a time, in written order: {', '.join(undeclared)}\n"
-            'declare them with @tool(pure=True), @tool(reads="...") or @tool(writes="...")'
+        them = "it runs" if len(undeclared) == 1 else "they run"
+        say(
+            f"\n{count(len(undeclared), 'tool', 'en')} declared no effects, so {them} alone, in written order. To let "
+            'calls overlap, declare\nwhat is true: @tool(pure=True), @tool(reads="weather"), @tool(writes="mailbox:{to}")'
         )
     return OK
 
 
-@app.command
+@app.command(sort_key=7)
 def prompt(
     request: Annotated[str, Parameter(help="The request that the prompt is for.")],
     /,
@@ -278,7 +340,9 @@ def prompt(
     now: NowOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Print exactly the messages that a model would get, and what they cost in tokens."""
+    """Print exactly the messages that a model would get, and about how many tokens they are."""
+    import dataclasses
+
     from toolplan.agent import Agent
     from toolplan.cli.inputs import load_toolset
     from toolplan.prompt import measure
@@ -286,159 +350,109 @@ def prompt(
     toolset = load_toolset(tools)
     agent = Agent(tools=toolset, language=language, now=now)
     messages = agent.prompt(request)
-    size = measure(toolset, request, language=language, now=now)
+    size = measure(toolset, request, language=language, now=agent.current_time())
     if as_json:
         shown = [{"role": message.role, "content": message.content} for message in messages]
-        _print_json({"messages": shown, "tokens": size.to_dict()})
+        say_json({"messages": shown, "tokens": dataclasses.asdict(size)})
         return OK
-    for message in messages:
-        print(f"--- {message.role} ---\n{message.content}\n")
-    print(size.summary(), file=sys.stderr)
+    _show_messages(messages, say)
+    warn(
+        f"about {size.total:,} tokens ({size.counted_with}); of these the tools {size.tools:,}, which as JSON Schemas "
+        f"would be {size.json_schemas_with_results:,} ({size.json_schemas:,} without their results)"
+    )
     return OK
 
 
-@app.command
-def explain(code: Annotated[str, Parameter(help="A code such as TP302.")], /, *, as_json: JsonOption = False) -> int:
+@app.command(sort_key=8)
+def schema(
+    *,
+    tools: ToolsOption,
+    strict: Annotated[
+        bool, Parameter(name="--strict", negative=(), help="Leave out what providers' strict modes refuse.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Print the JSON Schema of plans for these tools, for structured output or constrained decoding."""
+    from toolplan.cli.inputs import load_toolset
+    from toolplan.plan_schema import plan_schema
+
+    say_json(plan_schema(load_toolset(tools), strict=strict))
+    return OK
+
+
+@app.command(sort_key=9)
+def explain(
+    code: Annotated[str | None, Parameter(help="A code such as TP302; without it all codes are listed.")] = None,
+    /,
+    *,
+    as_json: JsonOption = False,
+) -> int:
     """Tell the long story behind a diagnostic's code."""
     from toolplan.diagnostics import load_catalogue, nearest
 
     catalogue = load_catalogue()
-    entry = catalogue.get(code.upper())
+    names = ("code", "title", "severity", "story", "wrong", "right")
+    if code is None:
+        if as_json:
+            say_json([{name: str(getattr(entry, name)) for name in names} for entry in catalogue.values()])
+        for entry in () if as_json else catalogue.values():
+            say(f"{entry.code}  {entry.severity:<7}  {entry.title}")
+        return OK
+    wanted = code.strip().upper()
+    entry = catalogue.get(wanted) or catalogue.get(f"TP{wanted}")
     if entry is None:
-        near = nearest(code.upper(), catalogue)
-        hint = f"; did you mean {near}?" if near else f"; codes go from {min(catalogue)} to {max(catalogue)}"
-        raise UsageError(f"there is no code {code}{hint}")
+        near = nearest(wanted, catalogue)
+        raise UsageError(
+            f"there is no code `{code}`" + (f"; did you mean `{near}`?" if near else "; `toolplan explain` lists them")
+        )
     if as_json:
-        names = ("code", "title", "story", "wrong", "right")
-        _print_json({name: getattr(entry, name) for name in names} | {"severity": str(entry.severity)})
-    else:
-        print(f"{entry.code}: {entry.title} ({entry.severity})\n\n{entry.story}\n")
-        print(f"wrong:\n{_indented(entry.wrong)}\n\nright:\n{_indented(entry.right)}")
+        say_json({name: str(getattr(entry, name)) for name in names})
+        return OK
+    say(f"{entry.code}: {entry.title} ({entry.severity})\n\n{entry.story.strip()}")
+    for head, example in (("wrong:", entry.wrong), ("right:", entry.right)):
+        if example.strip():
+            say(f"\n{head}\n" + "\n".join(f"    {line}" for line in example.strip("\n").splitlines()))
     return OK
 
 
-@app.command
-def schema(*, tools: ToolsOption, strict: Annotated[bool, Parameter(name="--strict", negative=())] = False) -> int:
-    """Print the JSON Schema of plans for these tools, for structured output or constrained decoding.
-
-    Parameters
-    ----------
-    strict
-        Leave out what providers' strict modes refuse.
-    """
-    from toolplan.cli.inputs import load_toolset
-    from toolplan.plan_schema import plan_schema
-
-    _print_json(plan_schema(load_toolset(tools), strict=strict))
-    return OK
+# What they share ------------------------------------------------------------------------------------------------------
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-class _Words:
-    """A text that is an answer or a refusal instead of a plan."""
-
-    def __init__(self, outcome: str, text: str) -> None:
-        self.outcome = outcome
-        self.text = text
-
-
-def _read(plan: str, toolset: Any) -> Plan | _Words:
-    from toolplan.answer import cannot_text
-    from toolplan.cli.inputs import read_plan
-    from toolplan.parse import CannotPlan, Prose, parse
-    from toolplan.prompt import language_of
-
-    text, name = read_plan(plan)
-    reading = parse(text, notation="auto", tools=toolset, name=name)
-    if isinstance(reading, Prose):
-        return _Words("succeeded", reading.text)
-    if isinstance(reading, CannotPlan):
-        return _Words("rejected", cannot_text(reading.reason, reading.missing, language_of(reading.reason)))
-    return reading
-
-
-def _say(words: _Words, as_json: bool) -> int:
-    if as_json:
-        _print_json({"outcome": words.outcome, "answer": words.text, "diagnostics": [], "plan": None})
-    else:
-        print("this is an answer, not a plan:" if words.outcome == "succeeded" else "no plan:", file=sys.stderr)
-        print(words.text)
-    return OK if words.outcome == "succeeded" else FAILED
-
-
-def _agent(toolset: Any, model: Any, *, as_json: bool, yes: bool, **options: Any) -> Agent:
+def _answered(
+    work: Any,
+    parts: tuple[Any, Any, dict[str, Any]],
+    language: Tongue,
+    *,
+    announce: Any = None,
+    yes: bool,
+    as_json: bool,
+    quiet: bool,
+    trace: bool,
+) -> int:
+    """Make the agent, carry `work` out in view of the user, print what came of it; return the exit code."""
     from toolplan.agent import Agent
-    from toolplan.cli.inputs import can_ask
+    from toolplan.cli.person import Person, is_there
+    from toolplan.cli.progress import watching
+    from toolplan.cli.running import Interrupted, carry_out
 
-    asking = can_ask(as_json)
-    approve = (lambda calls, checked: True) if yes else _approve if asking else None  # pyright: ignore
-    return Agent(model, toolset, approve=approve, ask_user=_question if asking else None, **options)
-
-
-def _approve(calls: Sequence[PlannedCall], checked: CheckedPlan) -> bool:
-    from toolplan import show
-
-    print("\nThis plan wants to:", file=sys.stderr)
-    for call in calls:
-        print(f"  {call.step}  {call.tool}({show.arguments_text(call.arguments)})", file=sys.stderr)
-    print("Allow all of it? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes", "是", "好")
-
-
-def _question(question: str) -> str | None:
-    print(f"\n{question}\n> ", end="", file=sys.stderr, flush=True)
-    line = sys.stdin.readline()
-    return line.strip() if line else None
-
-
-def _watched(agent: Agent, method: str, *arguments: Any, as_json: bool, quiet: bool) -> Result:
-    import asyncio
-
-    from toolplan.cli.live import watching
-
-    with watching(sys.stderr, quiet=quiet or as_json) as watch:
-        return asyncio.run(getattr(agent, method)(*arguments, watch=watch))
-
-
-def _finish(result: Result, as_json: bool) -> int:
-    code = {"succeeded": OK, "waiting": WAITING}.get(result.outcome, FAILED)
-    if as_json:
-        _print_json(result.to_dict())
-        return code
-    if result.outcome == "waiting" and result.approvals:
-        names = ", ".join(f"{call.step} ({call.tool})" for call in result.approvals)
-        print(f"nothing was run: these calls need approval: {names}", file=sys.stderr)
-        print("run it again with --yes, or in a terminal to be asked", file=sys.stderr)
-    if result.answer:
-        print(result.answer)
-    elif result.error:
-        print(result.error, file=sys.stderr)
-    return code
-
-
-def _complain(message: str, code: int, as_json: bool) -> int:
-    if as_json:
-        _print_json({"outcome": "failed" if code == FAILED else "usage", "error": message})
-    else:
-        print(f"toolplan: {message}", file=sys.stderr)
-    return code
-
-
-def _canonical(plan: Plan) -> Any:
-    from toolplan import show
-
-    return show.to_json(plan)
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.strip("\n").splitlines())
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
+    model, toolset, options = parts
+    asking = is_there() and not as_json
+    with watching(sys.stderr, language=language, quiet=quiet or as_json, trace=trace) as view:
+        person = Person(language, view.paused) if asking else None
+        agent = Agent(
+            model,
+            toolset,
+            approve=(lambda calls, checked: True) if yes else person.approve if person else None,
+            ask_user=person.answer if person else None,
+            **options,
+        )
+        if announce is not None:
+            announce(agent)
+        try:
+            result = carry_out(agent, lambda see: work(agent, see), view.see, language)
+        except Interrupted as interruption:
+            result, code = interruption.result, INTERRUPTED
+        else:
+            code = None
+    printed = print_result(result, language, as_json=as_json)
+    return printed if code is None else code

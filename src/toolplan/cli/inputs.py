@@ -1,58 +1,87 @@
-"""What the commands read: plans from files or standard input, tools, models, answers from a person."""
+"""What the commands read: plans from files or standard input, tools, models."""
 
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from toolplan.errors import UsageError
 
 if TYPE_CHECKING:
     from toolplan.models import Model
+    from toolplan.parse import Reading
     from toolplan.tools import ToolSet
 
-__all__ = ["can_ask", "load_toolset", "model_for", "read_plan"]
+__all__ = ["load_toolset", "model_for", "read_plan"]
 
 
-def read_plan(plan: str) -> tuple[str, str]:
-    """Return the text of a plan and its name: a file, or standard input for `-`. Raises `UsageError`."""
+def read_plan(plan: str, toolset: ToolSet | None) -> Reading:
+    """Return what a file, or standard input for `-`, holds: mostly a plan. Raises `UsageError` or `PlanRejected`."""
+    from toolplan.parse import parse
+
+    text, name = _text(plan)
+    return parse(text, notation="auto", tools=toolset, name=name)
+
+
+def _text(plan: str) -> tuple[str, str]:
     if plan == "-":
-        if sys.stdin.isatty():
-            print("reading the plan from standard input; end with Ctrl-D", file=sys.stderr)
-        data, name = sys.stdin.buffer.read(), "<stdin>"
+        stdin: TextIO | None = sys.stdin
+        if stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is None when the descriptor was closed
+            raise UsageError("standard input is closed, so no plan can be read from it")
+        if stdin.isatty():
+            print("reading the plan from standard input; end it with Ctrl-D", file=sys.stderr)
+        buffer = getattr(stdin, "buffer", None)
+        data: bytes = buffer.read() if buffer is not None else stdin.read().encode()
+        name = "<stdin>"
     else:
         path = Path(plan)
         try:
             data, name = path.read_bytes(), path.name
         except FileNotFoundError:
-            raise UsageError(f"there is no file {plan}; give a file with a plan, or `-` for standard input") from None
-        except OSError as error:
-            raise UsageError(f"{plan} cannot be read: {error.strerror or error}") from None
+            raise UsageError(f"there is no file `{plan}`; give a file with a plan, or `-` for standard input") from None
+        except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+            raise UsageError(f"`{plan}` cannot be read: {getattr(error, 'strerror', None) or error}") from None
     try:
         return data.decode("utf-8-sig"), name
     except UnicodeDecodeError as error:
-        raise UsageError(f"{name} is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+        raise UsageError(f"`{name}` is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
 
 
 def load_toolset(references: Sequence[str]) -> ToolSet:
-    """Return the tools of all the files and modules named. Raises `UsageError`."""
+    """Return the tools of all the files and modules named.
+
+    Raises `UsageError`; where the user's own code failed, it shows where, in Python's own form.
+    """
     from toolplan.tools import ToolSet
     from toolplan.toolsources.local import load_tools
 
-    return ToolSet.of(tool for reference in references for tool in load_tools(reference))
+    try:
+        return ToolSet.of(tool for reference in references for tool in load_tools(reference))
+    except UsageError as error:
+        if isinstance(error.__cause__, Exception | SystemExit) and (story := _story(error.__cause__)):
+            raise UsageError(f"{error}\n{story}") from error
+        raise
+
+
+def _story(error: BaseException) -> str:
+    """Return the part of a traceback that is about the user's own code; empty when none is."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = str(Path(__file__).parent.parent)
+    theirs = [frame for frame in frames if not frame.filename.startswith((ours, "<frozen"))]
+    if isinstance(error, SyntaxError):  # its own lines name the place
+        shown = traceback.format_exception_only(error)
+    elif theirs:
+        shown = traceback.format_list(theirs)
+    else:
+        return ""
+    return "".join(shown).rstrip()
 
 
 def model_for(name: str | None, base_url: str | None) -> Model | None:
     """Return the model named, or the one the environment names, or None. Raises `UsageError`."""
-    from toolplan.models import model_from_environment, model_from_name
+    from toolplan.models import model_from_environment
 
-    if name is None:
-        return model_from_environment(base_url=base_url)
-    return model_from_name(name, base_url=base_url)
-
-
-def can_ask(as_json: bool) -> bool:
-    """Return whether there is a person to ask."""
-    return not as_json and sys.stdin.isatty() and sys.stderr.isatty()
+    return model_from_environment(name, base_url)

@@ -69,8 +69,8 @@ def missing_state(
     "TP403",
     "a tool that may never be called",
     story="""\
-The application has declared the tool with `approval="deny"`, or a policy says the same of it: no plan may call it, and no
-person is asked. A plan that does so is rejected as a whole, before anything of it runs.""",
+The application has declared the tool with `approval="deny"`, or a policy says the same of it: no plan may call it, and
+no person is asked. A plan that does so is rejected as a whole, before anything of it runs.""",
     wrong='[{"tool_name": "delete_account", "arguments": {"user": "ann"}}]',
     right='[{"cannot": "accounts can only be deleted by an administrator", "missing": ["delete_account"]}]',
 )
@@ -81,6 +81,6 @@ def forbidden_tool(place: Place, step: str, tool: str) -> Diagnostic:
         f"`{tool}` may not be called",
         place,
         "forbidden",
-        notes=(f"step `{step}` calls it; it is declared with `approval=\"deny\"`",),
+        notes=(f'step `{step}` calls it; it is declared with `approval="deny"`',),
         help="leave this step out, or say with `cannot` that it cannot be done without it",
     )

@@ -35,10 +35,10 @@ def is_assignable(value: Type, target: Type) -> Verdict:
 
 
 def _assignable(value: Type, target: Type, seen: set[tuple[int, int]]) -> Verdict:
-    if value is target or value is NEVER or target is UNKNOWN:
-        return YES
-    if value is UNKNOWN or target is NEVER:
+    if value is UNKNOWN or target is UNKNOWN or target is NEVER:
         return MAYBE
+    if value is target or value is NEVER:
+        return YES
     if isinstance(value, Union):
         return _agreed({_assignable(member, target, seen) for member in value.members})
     if isinstance(target, Union):
@@ -86,7 +86,7 @@ def _scalar_fits(value: Scalar, target: Scalar) -> Verdict:
     if value.values is None:
         return MAYBE
     if value.values <= target.values:
-        return YES
+        return YES if target.exact else MAYBE
     return NO if value.values.isdisjoint(target.values) else MAYBE
 
 
@@ -134,16 +134,11 @@ def _object_fits(value: ObjectType, target: ObjectType, seen: set[tuple[int, int
 def surely_fits(value: Json, target: Type) -> bool:
     """Return whether a constant certainly satisfies the schema that `target` was read from (False: ask the schema)."""
     if isinstance(target, Scalar):
-        if not target.exact or (target.values is not None and value not in target.values):
-            return False
-        kind = type(value)
-        if kind is str:
-            return target.kind == "text"
-        if kind is int:
-            return target.kind == "integer" or target.kind == "number"
-        if kind is float:
-            return target.kind == "number"
-        return target.kind == ("boolean" if kind is bool else "null" if value is None else "")
+        return (
+            target.exact
+            and target.kind in _KINDS.get(type(value), ())
+            and (target.values is None or value in target.values)
+        )
     if isinstance(target, ListType):
         if not (target.exact and isinstance(value, list)) or target.positions:
             return False
@@ -151,3 +146,12 @@ def surely_fits(value: Json, target: Type) -> bool:
     if isinstance(target, Union):
         return any(surely_fits(value, member) for member in target.members)
     return False
+
+
+_KINDS: dict[type, tuple[str, ...]] = {
+    str: ("text",),
+    int: ("integer", "number"),
+    float: ("number",),
+    bool: ("boolean",),
+    type(None): ("null",),
+}

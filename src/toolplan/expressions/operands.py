@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from toolplan.expressions.shapes import (
+    BOOLEAN,
     INTEGER,
     NEVER,
     NUMBER,
@@ -101,6 +102,8 @@ def _kind(found: Type) -> str:
 
 
 def _number(operator: ast.operator, left: str, right: str) -> Type:
+    if left == right == "boolean" and isinstance(operator, ast.BitOr | ast.BitAnd | ast.BitXor):
+        return BOOLEAN
     if isinstance(operator, ast.Div | ast.Pow) or "number" in (left, right):
         return NUMBER
     return INTEGER

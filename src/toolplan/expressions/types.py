@@ -6,6 +6,7 @@ Each `$ref` of a schema is read once, which keeps the graph of a recursive schem
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -83,6 +84,7 @@ _EXACT = {
     "array": _ANNOTATIONS | {"type", "items"},
 }
 _EXACT_SCALAR = _ANNOTATIONS | {"type", "const", "enum"}
+_COMBINING = frozenset(("$ref", "anyOf", "oneOf", "allOf", "nullable"))
 _SCALARS = {"string": "text", "integer": "integer", "number": "number", "boolean": "boolean", "null": "null"}
 
 
@@ -107,6 +109,9 @@ class _Reader:
             return UNKNOWN
         found = cast("Mapping[str, Any]", schema)
         result = self._own(found, name, depth)
+        combining = found.keys() & _COMBINING
+        if not combining:
+            return result
         reference = found.get("$ref")
         if isinstance(reference, str):
             result = _meet(self._referenced(reference, depth), result)
@@ -120,7 +125,8 @@ class _Reader:
                 result = _meet(result, self.read(part, name, depth + 1))
         if found.get("nullable") is True and result is not UNKNOWN:
             result = join(result, NULL)
-        return result
+        says_more = every is not None or len(combining) > 1 or not found.keys() <= _ANNOTATIONS | combining
+        return _inexact(result) if says_more else result
 
     def _one_of(self, choices: list[Any], name: str | None, depth: int, exact: bool) -> Type:
         """Return the union of the choices, objects kept apart as they are written.
@@ -132,10 +138,9 @@ class _Reader:
             for member in members(self.read(choice, name, depth + 1)):
                 if member is UNKNOWN:
                     return UNKNOWN
-                if isinstance(member, Scalar) and not exact:
-                    member = Scalar(member.kind, member.values, exact=False)
-                if member not in result:
-                    result.append(member)
+                part = member if exact else _inexact(member)
+                if part not in result:
+                    result.append(part)
         return result[0] if len(result) == 1 else Union(tuple(result)) if result else UNKNOWN
 
     def _own(self, schema: Mapping[str, Any], name: str | None, depth: int) -> Type:
@@ -243,6 +248,16 @@ def _of_values(values: list[Any], declared: Type, *, exact: bool) -> Type:
     return join_all(NULL if kind == "null" else Scalar(kind, frozenset(found), exact) for kind, found in kinds.items())
 
 
+def _inexact(found: Type) -> Type:
+    """Return the same type, knowing that the schema says more than it does."""
+    if isinstance(found, Union):
+        return Union(tuple(_inexact(member) for member in found.members))
+    if isinstance(found, Scalar | ListType | ObjectType) and found.exact:
+        found = copy.copy(found)
+        found.exact = False
+    return found
+
+
 def _meet(a: Type, b: Type) -> Type:
     """Return the type of a value that is of both types, as far as it can be told; never narrower than the truth."""
     if a is UNKNOWN:
@@ -257,13 +272,15 @@ def _meet(a: Type, b: Type) -> Type:
         return ObjectType(fields, a.required | b.required, open_to, name=a.name or b.name)
     if isinstance(a, Union):
         kept = [met for member in a.members if (met := _meet_member(member, b)) is not None]
-        return join_all(kept) if kept else a
+        return join_all(kept) if kept else UNKNOWN
     if isinstance(b, Union):
         return _meet(b, a)
+    if isinstance(a, ListType) and isinstance(b, ListType):
+        return ListType(lambda: _meet(a.element, b.element))
     if isinstance(a, Scalar) and isinstance(b, Scalar) and _numeric_or_same(a, b):
         values = a.values if b.values is None else b.values if a.values is None else a.values & b.values
         return Scalar(a.kind if a.kind != "number" else b.kind, values, exact=False)
-    return a
+    return UNKNOWN  # nothing is both
 
 
 def _met_field(a: ObjectType, b: ObjectType, name: str) -> Callable[[], Type]:

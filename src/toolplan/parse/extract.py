@@ -34,6 +34,10 @@ MAX_CHARACTERS = 2_000_000
 """Longer replies are refused. A plan of 10,000 steps has about as many."""
 
 
+MAX_FAILURES = 5_000
+"""After so many brackets that began nothing, the rest of a reply is taken for text."""
+
+
 @dataclass(frozen=True, slots=True)
 class JsonPlan:
     """A JSON value that looks like a plan. `faults` are problems of the JSON itself, found on the way."""
@@ -89,7 +93,7 @@ _JSON_LANGUAGES = frozenset(("", "json", "json5", "jsonc", "jsonl", "plan", "tex
 _PYTHON_LANGUAGES = frozenset(("python", "py", "python3", "tool_code"))
 _GLUE = re.compile(r"[A-Za-z0-9_=(\[{$'\"\\%@&`]")
 """Directly behind one of these a bracket belongs to something else: a program, a template, a path, quoted code."""
-_LIKE_JSON = re.compile(r"""[\[{](?:\s|//[^\n]*|/\*.*?\*/|\#[^\n]*)*["'“‘\[{\]}\w-]""", re.DOTALL)
+_LIKE_JSON = re.compile(r"""[\[{]\s*(?:["'“‘\[{\]}\w#-]|//|/\*)""")
 _LIKE_PLAN = re.compile(
     r"""(?:\btool_name|\btool_calls_sequence|["'“](?:tool_name|tool|function|name|steps|plan|tool_calls_sequence"""
     r"""|tool_calls|arguments|args|parameters|for[_ ]?each|ask_model|ask_user|cannot|final_answer\w*|let|if|answer))"""
@@ -126,8 +130,8 @@ class _Walk:
     damage: Damage | None = None
     thinking: str = ""
     """`closed` or `open` when there was any."""
-    mended_to: int = 0
-    """How far a mender has looked in vain; what it passed is not looked at again."""
+    failures: int = 0
+    """How often a bracket was taken for the beginning of a value in vain."""
 
     def run(self) -> JsonPlan | Text:
         return self._whole() or self._search()
@@ -210,6 +214,10 @@ class _Walk:
         return end.end() if end else len(self.reply)
 
     def _bracket(self, start: int) -> int:
+        if not _LIKE_JSON.match(self.reply, start):
+            return start + 1
+        if self.failures > MAX_FAILURES:
+            return len(self.reply)
         glued = bool(start and _GLUE.match(self.reply[start - 1])) and not self.reply.startswith("```", start - 3)
         try:
             decoded = decode(self.reply, start)
@@ -225,16 +233,14 @@ class _Walk:
     def _damaged(self, start: int, at: int, glued: bool) -> int:
         """Note the value if it can be mended, the damage if it looks like a plan; return where the walk goes on.
 
-        Whatever the decoder passed before it gave up was inside this value, so the walk goes on behind it.
+        Whatever was passed before the reading failed was inside this value, so the walk goes on behind it.
         """
-        if start < self.mended_to or not _LIKE_JSON.match(self.reply, start):
-            return max(at, start + 1)
         mended = mend(self.reply, start)
         if isinstance(mended, Damage):
-            self.mended_to = mended.at
+            self.failures += 1
             if self.damage is None and not glued and _LIKE_PLAN.search(self.reply, start, mended.at + 200):
                 self.damage = mended
-            return max(at, start + 1)
+            return max(at, mended.at, start + 1)
         text = self.reply[:start] + mended.text + self.reply[mended.end :]
         try:
             decoded = decode(text, start)

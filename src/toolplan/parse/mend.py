@@ -51,7 +51,7 @@ _TOKEN = re.compile(
     | (?P<triple>\"{3}(?:[^"\\]++|\\.|"(?!""))*+\"{3} | '{3}(?:[^'\\]++|\\.|'(?!''))*+'{3})
     | (?P<string>"(?:[^"\\]++|\\.)*+")
     | (?P<single>'(?:[^'\\]++|\\.)*+')
-    | (?P<curly>“(?:[^”\\]++|\\.)*+” | ‘(?:[^’\\]++|\\.)*+’)
+    | (?P<curly>“(?:[^”\\]|\\.){0,5000}+” | ‘(?:[^’\\]|\\.){0,5000}+’)
     | (?P<mark>[\[\]{}:,：，])
     | (?P<endless>["'“‘] | /\*)
     | (?P<word>[^\s\[\]{}:,：，"'“‘/#]+ | .)
@@ -122,7 +122,7 @@ class _Mender:
             self.out.append(self._blank(token))
             return None
         if kind == "endless":
-            if token in "\"'" and self.wants in ("value", "key"):
+            if token == "/*" or (token in "\"'" and self.wants in ("value", "key")):
                 return self._cut(at)
             return self._unexpected(at, f"`{token}` without an end")
         if kind == "mark":
@@ -333,7 +333,8 @@ class _Mender:
     def _cut(self, at: int) -> Damage:
         still_open = [(frame.mark, frame.at) for frame in self.frames]
         if at < len(self.text) and not self.text.startswith("```", at):
-            still_open.append(('"', at))
+            if self.text[at] in "\"'":
+                still_open.append(('"', at))
             at = len(self.text)
         return Damage("cut", at, "the text ends before the plan does", open=tuple(still_open))
 

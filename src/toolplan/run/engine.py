@@ -64,6 +64,9 @@ _log = logging.getLogger("toolplan.run")
 MAX_CONCURRENCY = 64
 """Calls in flight at once, unless the caller says otherwise."""
 
+GRACE_SECONDS = 1.0
+"""How long a cancelled call may take to clean up before it is left behind."""
+
 Reader = Callable[[AskModelNow], Awaitable[Json]]
 Asker = Callable[[AskUserNow], "Awaitable[str | None] | str | None"]
 Watcher = Callable[[RunEvent], None]
@@ -168,11 +171,15 @@ class Engine:
 
     # Events in, commands out --------------------------------------------------------------------------------------
 
-    def _feed(self, event: Event) -> None:
+    def _feed(self, event: Event, record: StepRecord | None = None) -> None:
+        """Give the machine an event and carry out what follows. `record` is the step that the event ends."""
         if self._done.done():
             return
         try:
-            for command in self._machine.on(event):
+            commands = self._machine.on(event)
+            if record is not None:
+                self._tell(StepFinished(record))
+            for command in commands:
                 self._carry_out(command)
         except Exception as error:  # a bug of ours must end the run, not leave it hanging
             self._done.set_exception(error)
@@ -221,14 +228,8 @@ class Engine:
     def _settle(self, key: int, event: CallSucceeded | CallFailed) -> None:
         """Report how an attempt ended. The last thing a task does."""
         self._tasks.pop(key, None)
-        if self._watch is not None:
-            instance = self._machine.running.get(key)
-            record = instance.record if instance is not None else None
-            self._feed(event)
-            if record is not None:
-                self._tell(StepFinished(record))
-        else:
-            self._feed(event)
+        instance = self._machine.running.get(key) if self._watch is not None else None
+        self._feed(event, instance.record if instance is not None else None)
 
     # Calls --------------------------------------------------------------------------------------------------------
 
@@ -244,8 +245,6 @@ class Engine:
                 raw = await bound()
             else:
                 raw = await self._elsewhere(bound, tool)
-                if inspect.isawaitable(raw):  # a plain function around an async one
-                    raw = await raw
             value = tool.to_value(raw)
             event = CallSucceeded(key, value, started, time.perf_counter() - self._started)
         except asyncio.CancelledError:
@@ -262,32 +261,36 @@ class Engine:
         return CallFailed(key, message, known, True, started, time.perf_counter() - self._started)
 
     async def _within(self, seconds: float, bound: Callable[[], Any], tool: Tool) -> Any:
-        """Call with a time limit. An async call is cancelled and awaited; a thread goes on, and that is said."""
-        if tool.is_async:
-            try:
-                async with asyncio.timeout(seconds) as limit:
-                    return await bound()
-            except TimeoutError:
-                if not limit.expired():
-                    raise  # the tool's own timeout, not ours
-                raise _TimedOut(f"the call took longer than {seconds:g} seconds and was cancelled") from None
-        call = asyncio.ensure_future(self._elsewhere(bound, tool))
-        done, _ = await asyncio.wait({call}, timeout=seconds)
+        """Call with a time limit. An async call is cancelled and awaited; what does not end then goes on, and is said."""
+        work = bound() if tool.is_async else self._elsewhere(bound, tool)
+        call: asyncio.Future[Any] = asyncio.ensure_future(work)
+        try:
+            done, _ = await asyncio.wait({call}, timeout=seconds)
+            if done:
+                return call.result()
+            if tool.is_async:
+                call.cancel()
+                done, _ = await asyncio.wait({call}, timeout=GRACE_SECONDS)
+        except asyncio.CancelledError:
+            call.cancel()
+            raise
         if done:
-            return call.result()
+            raise _TimedOut(f"the call took longer than {seconds:g} seconds and was cancelled")
         self._leftovers.add(call)
         call.add_done_callback(self._leftovers.discard)
         raise _TimedOut(f"the call took longer than {seconds:g} seconds; it cannot be stopped and may still be running")
 
     async def _elsewhere(self, bound: Callable[[], Any], tool: Tool) -> Any:
         """Call a sync tool where it does not hold up the others: a thread, a process, or here if it says so."""
-        if tool.runs_in == "loop":
-            return bound()
         loop = asyncio.get_running_loop()
-        if tool.runs_in == "process":
-            return await loop.run_in_executor(self._executor("process"), bound)
-        context = contextvars.copy_context()
-        return await loop.run_in_executor(self._executor("thread"), functools.partial(context.run, bound))
+        if tool.runs_in == "loop":
+            raw = bound()
+        elif tool.runs_in == "process":
+            raw = await loop.run_in_executor(self._executor("process"), bound)
+        else:
+            context = contextvars.copy_context()
+            raw = await loop.run_in_executor(self._executor("thread"), functools.partial(context.run, bound))
+        return await raw if inspect.isawaitable(raw) else raw  # a plain function around an async one
 
     def _executor(self, kind: str) -> Executor:
         executor = self._executors.get(kind)

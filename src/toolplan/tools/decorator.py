@@ -48,7 +48,7 @@ def tool(function: Any = None, /, **declared: Unpack[Declared]) -> Any:
     if isinstance(function, Tool):
         return function.changed(**declared)
     holder = _inner_function(function)
-    if not callable(holder):
+    if not callable(holder) or isinstance(holder, type):
         raise UsageError(f"`tool` decorates a function, but found {function!r}; write `@tool` or `@tool(reads=...)`")
     declaration = Declaration.of(declared)
     _check_placeholders(holder, declaration)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeGuard
 __all__ = [
     "Schema",
     "admits_null",
+    "definitions_of",
     "has_open_part",
     "is_array",
     "is_object",
@@ -27,6 +28,11 @@ def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
 def is_array(value: Any) -> TypeGuard[list[Any]]:
     """Return whether a JSON value is a list."""
     return isinstance(value, list)
+
+
+def definitions_of(schema: Mapping[str, Any]) -> Schema:
+    """Return the definitions that the references in a schema document name, under the newer keyword or the older."""
+    return {**schema.get("definitions", {}), **schema.get("$defs", {})}
 
 
 def admits_null(schema: Any, definitions: Mapping[str, Any], depth: int = 0) -> bool:
@@ -122,7 +128,7 @@ def _kinds(schema: Schema) -> list[str]:
 
 def _inner(schema: Schema) -> Iterator[Any]:
     yield from schema.get("properties", {}).values()
-    yield from schema.get("$defs", {}).values()
+    yield from definitions_of(schema).values()
     yield from schema.get("prefixItems", ())
     for keyword in ("anyOf", "oneOf", "allOf"):
         yield from schema.get(keyword, ())

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
-from toolplan.tools.json_schema import is_array, is_object, references
+from toolplan.tools.json_schema import definitions_of, is_array, is_object, references
 
 if typing.TYPE_CHECKING:
     from toolplan.tools.tool import Tool
@@ -53,7 +53,7 @@ def signatures(tools: Iterable[Tool]) -> str:
     known = list(tools)
     for tool in known:  # results first: when an input model differs from the result's, the result keeps the name
         if tool.returns is not None:
-            writer.text(tool.returns, tool.returns.get("$defs", {}))
+            writer.text(tool.returns, definitions_of(tool.returns))
     blocks = ["\n".join(_lines(tool, writer)) for tool in known]
     formats = [f"{name} = {note}" for name, note in _FORMAT_NOTES.items() if name in writer.formats]
     types = "\n".join([*formats, *declared.lines()])
@@ -62,7 +62,7 @@ def signatures(tools: Iterable[Tool]) -> str:
 
 def _call(tool: Tool, writer: _Writer) -> str:
     parameters = tool.parameters
-    definitions = parameters.get("$defs", {})
+    definitions = definitions_of(parameters)
     required = set(parameters.get("required", ()))
     written = [
         writer.field(name, schema, definitions, name in required)
@@ -72,7 +72,7 @@ def _call(tool: Tool, writer: _Writer) -> str:
     if extra is not False:
         written.append("**: " + (writer.text(extra, definitions, taken=True) if is_object(extra) else "Any"))
     returns = tool.returns
-    result = "Any" if returns is None else writer.text(returns, returns.get("$defs", {}))
+    result = "Any" if returns is None else writer.text(returns, definitions_of(returns))
     return f"{tool.name}({', '.join(written)}) -> {result}"
 
 

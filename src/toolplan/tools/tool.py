@@ -29,7 +29,7 @@ from toolplan.tools.context import ToolContext
 from toolplan.tools.declaration import Approval, Availability, Declaration, Declared, Facts, RateLimit, RunsIn
 from toolplan.tools.docstrings import Documentation, read_docstring
 from toolplan.tools.faults import ArgumentFault, Checker, fault_text
-from toolplan.tools.json_schema import admits_null, is_strict, remote_reference
+from toolplan.tools.json_schema import admits_null, definitions_of, is_strict, remote_reference
 from toolplan.tools.marks import mark_of
 from toolplan.tools.results import Results, results_of
 from toolplan.tools.schema import Argument, Arguments, copied, describe_arguments
@@ -84,10 +84,9 @@ class Tool:
         self._call = call
         self._document = document
         self._declare(declaration)
+        definitions = definitions_of(arguments.schema)
         self._never_null = frozenset(
-            a.name
-            for a in arguments.items
-            if not a.required and not admits_null(a.schema, arguments.schema.get("$defs", {}))
+            a.name for a in arguments.items if not a.required and not admits_null(a.schema, definitions)
         )
 
     def _declare(self, declaration: Declaration) -> None:
@@ -267,8 +266,7 @@ class Tool:
         """The static type of each argument."""
         from toolplan.expressions.types import from_schema
 
-        definitions = self._arguments.schema.get("$defs")
-        shared = {"$defs": definitions} if definitions else {}
+        shared = {key: self._arguments.schema[key] for key in ("$defs", "definitions") if key in self._arguments.schema}
         return {a.name: from_schema({**a.schema, **shared}) for a in self._arguments.items}
 
     @functools.cached_property

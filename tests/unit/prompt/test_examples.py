@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from toolplan.check import check
+from toolplan.diagnostics import Source
 from toolplan.expressions.functions import FUNCTIONS
-from toolplan.parse import CannotPlan, parse
+from toolplan.parse import CannotPlan, Reading, parse
+from toolplan.parse.python_notation import read_program
 from toolplan.plan import Call, Plan
 from toolplan.prompt import Notation
 from toolplan.prompt.chinese import CHINESE
@@ -73,11 +75,15 @@ WORDS: list[Any] = [pytest.param("en", ENGLISH, id="en"), pytest.param("zh", CHI
 NOTATIONS: list[Notation] = ["json", "python"]
 
 
+def read(reply: str, notation: Notation, tools: ToolSet) -> Reading:
+    return read_program(Source(reply), tools.names) if notation == "python" else parse(reply, tools=tools)
+
+
 @pytest.mark.parametrize("notation", NOTATIONS)
 @pytest.mark.parametrize(("language", "words"), WORDS)
 def test_every_example_parses_and_checks_clean(language: str, words: Wording, notation: Notation) -> None:
     for request, reply in words.example_plans[notation]:
-        reading = parse(reply, tools=aquarium(language))
+        reading = read(reply, notation, aquarium(language))
         if isinstance(reading, CannotPlan):
             assert "cannot" in reply
             continue
@@ -93,7 +99,7 @@ async def test_every_example_runs_and_answers(language: str, words: Wording, not
     tools = aquarium(language)
     ended: list[tuple[str, str | None]] = []
     for _, reply in words.example_plans[notation]:
-        reading = parse(reply, tools=tools)
+        reading = read(reply, notation, tools)
         if isinstance(reading, CannotPlan):
             ended.append(("cannot", reading.reason))
             continue

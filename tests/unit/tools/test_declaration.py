@@ -142,6 +142,8 @@ def test_bound_methods_and_builtins_come_back_as_tools():
 def test_misused_decorator():
     with pytest.raises(UsageError, match=r"`tool` decorates a function, but found 'weather'"):
         tool("weather")  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match="`tool` decorates a function, but found <class"):
+        tool(int)
 
 
 def test_availability(monkeypatch):

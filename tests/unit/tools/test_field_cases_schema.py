@@ -1,10 +1,10 @@
 """The schema cases of `tests/data/field_cases`: ways in which turning a function into a schema breaks in practice."""
 
-import inspect
 import json
 import pathlib
 import sys
 import types
+from functools import partial
 
 import pytest
 
@@ -94,9 +94,7 @@ def test_bound_secret_is_nowhere():
         assert "token" not in tool.signature
 
 
-def test_neighbour_partial_by_keyword_cannot_be_overridden():
-    from functools import partial
-
+def test_what_a_partial_binds_by_keyword_cannot_be_overridden():
     def fetch(token: str, url: str, **options: str) -> str:
         return token + url + "".join(options.values())
 
@@ -105,4 +103,3 @@ def test_neighbour_partial_by_keyword_cannot_be_overridden():
     assert not tool.accepts({"url": "u", "token": "mine"})
     assert tool.accepts({"url": "u", "lang": "en"})
     assert tool.bind({"url": "u", "lang": "en"})() == "secretuen"
-    assert inspect.signature(fetch).parameters["token"].name == "token"

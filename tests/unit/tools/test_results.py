@@ -176,3 +176,12 @@ def test_types_that_cannot_be_described_stay_unknown():
     assert tool.to_value({"a": 1}) == {"a": 1}
     with pytest.raises(ResultRefused, match="`Odd`"):
         tool.to_value(Odd())
+
+
+def test_static_types():
+    def f(a: int, place: Place | None = None) -> list[Place]: ...
+
+    tool = Tool.of(f)
+    assert str(tool.result_type) == "list[Place]"
+    assert set(tool.argument_types) == {"a", "place"}
+    assert str(tool.argument_types["place"]) == "Place | None"

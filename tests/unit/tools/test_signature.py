@@ -164,6 +164,8 @@ def test_given_schemas():
     assert signature(nested) == "f(a: {b: bool, c: Any = ...} = ...) -> Any"
     itself = {"$defs": {"L": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/L"}, {"type": "integer"}]}}}}
     assert signature({"$ref": "#/$defs/L"}, **itself) == "f(a: list[L | int] = ...) -> Any"
+    older = {"definitions": {"P": {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}}}
+    assert signature({"$ref": "#/definitions/P"}, **older) == "f(a: P {x: int} = ...) -> Any"
     circle = {"$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}]}}}
     assert signature({"$ref": "#/$defs/A"}, **circle) == "f(a: A = ...) -> Any"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, cast
 
 from toolplan.expressions.faults import ArgumentFault, Fault, Missing, no_order, shown
-from toolplan.expressions.functions.registry import MISSING, NotGiven, as_number, elements, fitting, function
+from toolplan.expressions.functions.registry import MISSING, NotGiven, as_number, as_whole, elements, fitting, function
 from toolplan.expressions.limits import Budget, weight
 from toolplan.values import Json
 
@@ -111,13 +111,14 @@ def _no_order(keys: list[Json]) -> Fault:
 def _sorted(budget: Budget, items: Values, *, key: object = MISSING, reverse: Json = False) -> list[Json]:
     """The elements in order; `key` is a field's name (`price`, `a.b`) or a lambda, `reverse=True` puts largest first."""
     values = elements(budget, items)
+    largest_first = bool(as_whole(reverse, "reverse"))
     budget.spend(len(values) // 2 * max(1, len(values).bit_length() // 4))
     budget.produce(16 * len(values))
     keys = cast("Any", _keys(budget, values, key))
     try:
         if keys is values:
-            return sorted(keys, reverse=bool(reverse))
-        return [values[at] for at in sorted(range(len(keys)), key=keys.__getitem__, reverse=bool(reverse))]
+            return sorted(keys, reverse=largest_first)
+        return [values[at] for at in sorted(range(len(keys)), key=keys.__getitem__, reverse=largest_first)]
     except TypeError:
         raise _no_order(keys) from None
 

@@ -79,7 +79,7 @@ def _read(source: Source, vocabulary: Vocabulary, repairs: Sequence[str]) -> Pla
     body = unwrapped(text.body)
     program = Statements(text, survey(text, body, vocabulary), vocabulary, repairs=list(repairs))
     steps = program.block(_with_answer(program, text, body))
-    problems = [*program.problems, *shared_changes(text, body)]
+    problems = [*program.problems, *(shared_changes(text, body) if program.survey.changes else ())]
     if not steps and not problems:
         problems.append(empty_program(Place(start=source.start, end=source.start + 1)))
     count = number(steps)

@@ -10,8 +10,10 @@ import bisect
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["LINE_END", "Hole", "StringToken", "Strings", "Unreadable", "find_strings"]
+__all__ = ["FILLER", "LINE_END", "Hole", "StringToken", "Strings", "Unreadable", "find_strings"]
 
+FILLER = "\x01"
+"""What masked f-strings are filled with; hardly any other text has it."""
 LINE_END = re.compile(r"\r\n|\r|\n")
 
 _TOKEN = re.compile(r"""#[^\r\n]*|(?:(?<!\w)([rRbBuUfF]{1,2}))?(\"\"\"|'''|"|')""")
@@ -288,10 +290,10 @@ def _mask(token: str, quote: str) -> str:
     for line_end in [*LINE_END.finditer(token), None]:
         width = len(token[at : line_end.start() if line_end else len(token) - len(quote)].encode())
         if line_end is None:
-            filled.append("x" * width)
+            filled.append(FILLER * width)
         elif len(quote) == 1:  # a backslash went on with the string on the next line
-            filled += ["x" * (width - 1), "\\", line_end.group()]
+            filled += [FILLER * (width - 1), "\\", line_end.group()]
         else:
-            filled += ["x" * width, line_end.group()]
+            filled += [FILLER * width, line_end.group()]
         at = line_end.end() if line_end else at
     return quote + "".join(filled)[len(quote) :] + quote

@@ -24,6 +24,8 @@ from toolplan.parse.python_notation.vocabulary import CHANGING
 
 __all__ = ["shared_changes"]
 
+MAX_QUESTIONS = 100_000
+"""When so many have been asked, the rest of the program passes: no program that is meant to be read asks so many."""
 _RESIZING = frozenset({"append", "clear", "extend", "insert", "pop", "remove"})
 """Methods that a loop over the same list would notice."""
 _PASSING_ON = frozenset({"enumerate", "list", "reversed", "sorted", "zip"})
@@ -32,11 +34,10 @@ _PASSING_ON = frozenset({"enumerate", "list", "reversed", "sorted", "zip"})
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """From `at` on the value of `name` is, or is part of, what `other` holds. `path` is where, for `name = path`."""
+    """From `at` on the value of `name` is, or is part of, what `other` holds."""
 
     name: str
     other: str
-    path: str | None
     at: int
     node: ast.expr
     by_loop: bool = False
@@ -60,8 +61,10 @@ def shared_changes(text: ProgramText, body: Sequence[ast.stmt]) -> Iterator[Diag
     for change, list_name, node in seen.while_looping:
         yield wording.changed_while_looping(text.place(change), list_name, text.place(node))
     for change in seen.changes:
+        if seen.questions > MAX_QUESTIONS:
+            return
         for share, affected in seen.affected(change):
-            use = seen.later_use(affected, share, change)
+            use = seen.later_use(affected, change)
             if use is not None:
                 yield wording.shared_change(
                     text.place(change.node),
@@ -85,7 +88,10 @@ class _Reading:
         """What each name shares because it was given a part of another's value."""
         self.put: dict[str, list[_Share]] = defaultdict(list)
         """What each name shares because it was put into another's value."""
+        self.by_path: dict[str, list[_Share]] = defaultdict(list)
+        """Those of `given` by the path that was shared; loops do not count."""
         self.changes: list[_Change] = []
+        self.questions = 0
         self.loops: list[ast.Name] = []
         self.while_looping: list[tuple[ast.expr, str, ast.Name]] = []
 
@@ -94,32 +100,44 @@ class _Reading:
     def affected(self, change: _Change) -> Iterator[tuple[_Share, str]]:
         """Yield the names that would see the change in Python, with how they come to share the value."""
         yield from self._holders(change.name, change.at, set())
-        for shares in self.given.values():
-            for share in shares:  # `b = a.rows`, then a change of `a.rows`
-                if share.path == change.container and not share.by_loop and self._holds(share, share.name, change.at):
-                    yield share, share.name
+        for share in reversed(self.by_path[change.container]):  # `b = a.rows`, then a change of `a.rows`
+            if self._holds(share, change.at):
+                yield share, share.name
 
     def _holders(self, name: str, at: int, seen: set[str]) -> Iterator[tuple[_Share, str]]:
         seen.add(name)
-        for share in (*self.given[name], *self.put[name]):
-            if share.other not in seen and self._holds(share, name, at):
-                yield share, share.other
-                yield from self._holders(share.other, share.at, seen)
+        for shares in (self.given[name], self.put[name]):
+            for share in reversed(shares):
+                if self._bound_between(name, share.at, at):
+                    break  # and so it was after every earlier one
+                if share.other not in seen and self._holds(share, at):
+                    yield share, share.other
+                    yield from self._holders(share.other, share.at, seen)
 
-    def _holds(self, share: _Share, name: str, at: int) -> bool:
+    def _holds(self, share: _Share, at: int) -> bool:
         """Return whether the sharing is still so at `at`: it came before, and neither name got a new value since."""
-        return share.at < at and not any(
-            share.at < bound < at for one in {name, share.other} for bound in self.bound[one]
+        return share.at < at and not (
+            self._bound_between(share.name, share.at, at) or self._bound_between(share.other, share.at, at)
         )
 
-    def later_use(self, name: str, share: _Share, change: _Change) -> ast.Name | None:
+    def _bound_between(self, name: str, start: int, end: int) -> bool:
+        self.questions += 1
+        bound = self.bound[name]
+        index = bisect_right(bound, start)
+        return index < len(bound) and bound[index] < end
+
+    def later_use(self, name: str, change: _Change) -> ast.Name | None:
         """Return the first use of `name` after the change, unless it has got a new value or the changed one by then."""
-        ends = [at for at in self.bound[name] if at > change.at]
-        ends += [put.at for put in self.put[change.name] if put.other == name and put.at > change.at]
-        end = min(ends, default=self.at + 1)
-        uses = self.uses[name]
+        uses, bound = self.uses[name], self.bound[name]
         index = bisect_right(uses, change.at, key=lambda use: use[0])
-        return uses[index][1] if index < len(uses) and uses[index][0] < end else None
+        if index == len(uses):
+            return None
+        at, use = uses[index]
+        new_value = bisect_right(bound, change.at)
+        if new_value < len(bound) and bound[new_value] < at:
+            return None
+        put_back = any(put.other == name and change.at < put.at < at for put in reversed(self.put[change.name]))
+        return None if put_back else use
 
     # --- statements ----------------------------------------------------------------------------------------------
 
@@ -201,20 +219,20 @@ class _Reading:
     # --- expressions ---------------------------------------------------------------------------------------------
 
     def expression(self, node: ast.expr) -> None:
+        names: list[ast.Name] = []
+        changed: list[ast.Name] = []
         for child in ast.walk(node):
-            if isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute) and child.func.attr in CHANGING:
+            if isinstance(child, ast.Name):
+                names.append(child)
+            elif isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute) and child.func.attr in CHANGING:
                 root = root_of(child.func.value)
                 if root is not None:
+                    changed.append(root)
                     self.change_by_method(child, child.func, root)
-        changed = {
-            id(root_of(child.func.value))
-            for child in ast.walk(node)
-            if isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute) and child.func.attr in CHANGING
-        }
         self.at += 1
-        for child in ast.walk(node):
-            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load) and id(child) not in changed:
-                self.uses[child.id].append((self.at, child))
+        for name in names:
+            if isinstance(name.ctx, ast.Load) and name not in changed:
+                self.uses[name.id].append((self.at, name))
 
     def change_by_method(self, node: ast.Call, function: ast.Attribute, root: ast.Name) -> None:
         self.changed(root, function.value, node)
@@ -235,12 +253,15 @@ class _Reading:
                 self.bound[name.id].append(self.at)
 
     def share(self, name: str, other: str, path: str | None, node: ast.expr, *, by_loop: bool = False) -> None:
-        self.given[name].append(_Share(name, other, path, self.at, node, by_loop))
+        share = _Share(name, other, self.at, node, by_loop)
+        self.given[name].append(share)
+        if path is not None:
+            self.by_path[path].append(share)
 
     def put_into(self, name: ast.Name, container: ast.Name) -> None:
         if name.id != container.id:
             self.at += 1
-            self.put[name.id].append(_Share(name.id, container.id, None, self.at, name))
+            self.put[name.id].append(_Share(name.id, container.id, self.at, name))
 
     def changed(self, root: ast.Name, container: ast.expr, node: ast.expr | None = None) -> None:
         self.at += 1

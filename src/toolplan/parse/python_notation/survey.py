@@ -7,13 +7,14 @@ after it may recurse over the tree.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from toolplan.parse.python_notation.fstrings import Unreadable
 from toolplan.parse.python_notation.text import ProgramText
-from toolplan.parse.python_notation.vocabulary import TAKING, Meaning, Vocabulary
+from toolplan.parse.python_notation.vocabulary import CHANGING, TAKING, Meaning, Vocabulary
 
 __all__ = ["COMPREHENSIONS", "MAX_DEPTH", "Survey", "survey"]
 
@@ -35,6 +36,8 @@ class Survey:
     """For each name that gets a value, the assignments to it; None for a loop, a tuple of targets and so on."""
     reads: dict[str, list[ast.Name]] = field(default_factory=dict[str, list[ast.Name]])
     """For each name the places that use its value, in the order of the walk."""
+    changes: bool = False
+    """Whether the program changes a value in place anywhere."""
     active: set[ast.AST] = field(default_factory=set[ast.AST])
     """The expressions that hold something which must become a step of its own, such as a call of a tool."""
 
@@ -61,40 +64,14 @@ class _Surveyor:
         kind = type(node)
         if kind is ast.Constant:
             return False
-        found = self.found
-        active = False
-        if isinstance(node, ast.Name):
-            found.names.add(node.id)
-            if type(node.ctx) is ast.Load:
-                found.reads.setdefault(node.id, []).append(node)
-            else:
-                found.values.setdefault(node.id, []).append(self.assignments.get(node))
+        note = _NOTES.get(kind)
+        active = note is not None and note(self, node)
+        if kind is ast.Name:
             return False
         if depth > MAX_DEPTH:
             self._too_deep(node)
-        if isinstance(node, ast.Call):
-            active = self._is_step(node.func)
-        elif isinstance(node, ast.Attribute):
-            found.names.add(node.attr)
-            active = isinstance(node.value, ast.Name) and node.value.id in self.errors
-        elif isinstance(node, ast.keyword):
-            found.names.add(node.arg or "")
-        elif isinstance(node, ast.arg):
-            found.names.add(node.arg)
-            found.values.setdefault(node.arg, []).append(None)
-        elif kind is ast.Await or kind is ast.NamedExpr:
-            active = True
-        elif isinstance(node, ast.Assign):
-            self.assignments.update(dict.fromkeys(node.targets, node))
-        elif isinstance(node, ast.AnnAssign):
-            self.assignments[node.target] = node
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            self.errors.add(node.name)
-            found.names.add(node.name)
-            found.values.setdefault(node.name, []).append(None)
         unmask = self.masked and kind is not ast.JoinedStr
-        # a comprehension's loops come first, so that its loop variables are known in the rest
-        for name in reversed(node._fields) if isinstance(node, COMPREHENSIONS) else node._fields:
+        for name in _parts(kind):
             child: object = getattr(node, name)
             if isinstance(child, list):
                 items = cast("list[object]", child)
@@ -110,13 +87,22 @@ class _Surveyor:
                 if self.visit(child, depth + 1):
                     active = True
         if active:
-            found.active.add(node)
+            self.found.active.add(node)
         return active
 
-    def _unmasked(self, node: ast.Constant) -> ast.expr:
-        return (self.text.unmasked(node) if isinstance(node.value, str) else None) or node
+    # --- what each kind of node says; whether it is a step ---------------------------------------------------------
 
-    def _is_step(self, function: ast.expr) -> bool:
+    def name(self, node: ast.Name) -> bool:
+        found = self.found
+        found.names.add(node.id)
+        if type(node.ctx) is ast.Load:
+            found.reads.setdefault(node.id, []).append(node)
+        else:
+            found.values.setdefault(node.id, []).append(self.assignments.get(node))
+        return False
+
+    def call(self, node: ast.Call) -> bool:
+        function = node.func
         if isinstance(function, ast.Name):
             return self.vocabulary.meaning(function.id) is not Meaning.FUNCTION
         if not isinstance(function, ast.Attribute):
@@ -126,8 +112,81 @@ class _Surveyor:
             root = root.value
         return function.attr in TAKING or (isinstance(root, ast.Name) and root.id not in self.found.values)
 
+    def attribute(self, node: ast.Attribute) -> bool:
+        found = self.found
+        found.names.add(node.attr)
+        found.changes = found.changes or node.attr in CHANGING or type(node.ctx) is not ast.Load
+        return isinstance(node.value, ast.Name) and node.value.id in self.errors
+
+    def subscript(self, node: ast.Subscript) -> bool:
+        self.found.changes = self.found.changes or type(node.ctx) is not ast.Load
+        return False
+
+    def augmented(self, node: ast.AugAssign) -> bool:
+        self.found.changes = True
+        return False
+
+    def keyword(self, node: ast.keyword) -> bool:
+        self.found.names.add(node.arg or "")
+        return False
+
+    def argument(self, node: ast.arg) -> bool:
+        self.found.names.add(node.arg)
+        self.found.values.setdefault(node.arg, []).append(None)
+        return False
+
+    def assignment(self, node: ast.Assign) -> bool:
+        self.assignments.update(dict.fromkeys(node.targets, node))
+        return False
+
+    def annotated(self, node: ast.AnnAssign) -> bool:
+        self.assignments[node.target] = node
+        return False
+
+    def handler(self, node: ast.ExceptHandler) -> bool:
+        if node.name:
+            self.errors.add(node.name)
+            self.found.names.add(node.name)
+            self.found.values.setdefault(node.name, []).append(None)
+        return False
+
+    def step(self, node: ast.AST) -> bool:
+        return True
+
+    def _unmasked(self, node: ast.Constant) -> ast.expr:
+        return self.text.unmasked(node) or node
+
     def _too_deep(self, node: ast.AST) -> None:
         start = self.text.source.start
         if isinstance(node, ast.expr | ast.stmt):
             start = self.text.place(node).start or start
         raise Unreadable("nested too deeply", start, start + 1, too_large=True)
+
+
+_NOTES: dict[type[ast.AST], Callable[[_Surveyor, Any], bool]] = {
+    ast.AnnAssign: _Surveyor.annotated,
+    ast.Assign: _Surveyor.assignment,
+    ast.Attribute: _Surveyor.attribute,
+    ast.AugAssign: _Surveyor.augmented,
+    ast.Await: _Surveyor.step,
+    ast.Call: _Surveyor.call,
+    ast.ExceptHandler: _Surveyor.handler,
+    ast.Name: _Surveyor.name,
+    ast.NamedExpr: _Surveyor.step,
+    ast.Subscript: _Surveyor.subscript,
+    ast.arg: _Surveyor.argument,
+    ast.keyword: _Surveyor.keyword,
+}
+
+
+@functools.cache
+def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
+    """Return the fields of a kind of node that may hold nodes, in the order of the walk."""
+    fields = tuple(name for name in kind._fields if name not in _MARKERS)
+    # a comprehension's loops come first, so that its loop variables are known in the rest
+    return fields[::-1] if kind in COMPREHENSIONS else fields
+
+
+_MARKERS = frozenset(
+    {"arg", "attr", "conversion", "ctx", "id", "is_async", "level", "module", "n", "name", "op", "ops", "type_comment"}
+)

@@ -11,17 +11,19 @@ from __future__ import annotations
 import ast
 import bisect
 import functools
+import itertools
 import re
+import threading
 import warnings
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
 from toolplan.diagnostics import Place, Source
-from toolplan.parse.python_notation.fstrings import LINE_END, Hole, Strings, Unreadable, find_strings
+from toolplan.parse.python_notation.fstrings import FILLER, LINE_END, Hole, Strings, Unreadable, find_strings
 
 __all__ = ["MAX_CHARACTERS", "Located", "ProgramText", "read_expression", "read_text"]
 
-MAX_CHARACTERS = 200_000
+MAX_CHARACTERS = 100_000
 """Longer programs are refused: Python's parser needs about a kilobyte of memory for a line of them."""
 
 Located: TypeAlias = "ast.expr | ast.stmt | ast.excepthandler | ast.keyword | ast.alias | ast.arg"
@@ -45,8 +47,7 @@ class ProgramText:
         """Return the character offsets of the node in the source."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
-        offset = self.lines.offset
-        return offset(node.lineno, node.col_offset), offset(node.end_lineno, node.end_col_offset)
+        return self.lines.span(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
 
     def code(self, start: int, end: int) -> str:
         """Return the source between the offsets, with blanks for its comments."""
@@ -66,6 +67,8 @@ class ProgramText:
 
     def unmasked(self, node: ast.Constant) -> ast.JoinedStr | None:
         """Return the f-string that the constant stands for, or None when it is what it seems. Raises `Unreadable`."""
+        if not isinstance(node.value, str) or FILLER not in node.value:
+            return None
         tokens = self.strings.between(*self.span(node))
         if all(token.parts is None for token in tokens):
             return None
@@ -151,7 +154,7 @@ class _Unmask(ast.NodeTransformer):
         self.text = text
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        found = self.text.unmasked(node) if isinstance(node.value, str) else None
+        found = self.text.unmasked(node)
         return node if found is None else self.visit_JoinedStr(found)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.JoinedStr:
@@ -185,13 +188,21 @@ class Lines:
     `before` is how many lines Python was given in front of the text.
     """
 
-    __slots__ = ("_plain", "_starts", "_text", "before")
+    __slots__ = ("_bytes", "_plain", "_starts", "_text", "before")
 
     def __init__(self, text: str, start: int) -> None:
         self._text = text
         self._plain = text.isascii()
         self._starts = [start, *(match.end() for match in LINE_END.finditer(text, start)), len(text)]
+        self._bytes: dict[int, list[int]] = {}
         self.before = 0
+
+    def span(self, line: int, column: int, end_line: int, end_column: int) -> tuple[int, int]:
+        """Return the character offsets of a start and an end, each a line and a column in UTF-8 bytes."""
+        starts = self._starts
+        if self._plain and end_line - self.before < len(starts):
+            return starts[line - self.before - 1] + column, starts[end_line - self.before - 1] + end_column
+        return self.offset(line, column), self.offset(end_line, end_column)
 
     def offset(self, line: int, column: int) -> int:
         """Return the character offset of a line and a column in UTF-8 bytes."""
@@ -201,19 +212,28 @@ class Lines:
             return starts[0]
         if line >= len(starts):
             return len(self._text)
-        begin = starts[line - 1]
         if self._plain:
-            return begin + column
-        content = self._text[begin : starts[line]]
-        if content.isascii():
-            return begin + column
-        return begin + len(content.encode()[:column].decode("utf-8", "ignore"))
+            return starts[line - 1] + column
+        return starts[line - 1] + max(0, bisect.bisect_right(self._columns(line), column) - 1)
 
     def locate(self, offset: int) -> tuple[int, int]:
         """Return the line and the column in UTF-8 bytes of a character offset."""
         line = max(1, bisect.bisect_right(self._starts, offset, hi=len(self._starts) - 1))
-        content = self._text[self._starts[line - 1] : offset]
-        return line + self.before, len(content) if self._plain else len(content.encode())
+        column = offset - self._starts[line - 1]
+        return line + self.before, column if self._plain else self._columns(line)[column]
+
+    def _columns(self, line: int) -> list[int]:
+        """Return the byte column of each character of a line, and of its end."""
+        columns = self._bytes.get(line)
+        if columns is None:
+            content = self._text[self._starts[line - 1] : self._starts[line]]
+            widths = (1 if c < "\x80" else 2 if c < "\u0800" else 3 if c < "\U00010000" else 4 for c in content)
+            columns = self._bytes[line] = list(itertools.accumulate(widths, initial=0))
+        return columns
+
+
+_ODD_LITERAL = re.compile(r"\\|\d[A-Za-z_]")
+_quiet = threading.Lock()
 
 
 def _parse(code: str, mode: Literal["exec", "eval"], lines: Lines, lines_before: int, shift: int) -> ast.AST:
@@ -222,8 +242,10 @@ def _parse(code: str, mode: Literal["exec", "eval"], lines: Lines, lines_before:
     `shift` is what must be added to a byte column of that first line.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a doubtful escape in a string is no concern of the plan's
+        if not _ODD_LITERAL.search(code):
+            return ast.parse(code, mode=mode)
+        with _quiet, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python warns of a doubtful escape such as "\\d", the plan need not
             return ast.parse(code, mode=mode)
     except SyntaxError as error:
         rows = LINE_END.split(code)
@@ -237,7 +259,9 @@ def _parse(code: str, mode: Literal["exec", "eval"], lines: Lines, lines_before:
         start = offset(error.lineno, error.offset)
         end = offset(error.end_lineno, error.end_offset)
         start = lines.offset(len(rows) + lines_before, 0) if start is None else start
-        raise Unreadable(error.msg, start, end if end is not None and end > start else start) from None
+        too_deep = error.msg.startswith("too many")  # nested parentheses, levels of indentation
+        end = end if end is not None and end > start else start
+        raise Unreadable(error.msg, start, end, too_large=too_deep) from None
     except (RecursionError, MemoryError):
         start = lines.offset(1 + lines_before, max(0, shift))
         raise Unreadable("the program is nested too deeply to be read", start, start, too_large=True) from None

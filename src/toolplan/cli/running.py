@@ -1,0 +1,96 @@
+"""Carrying a request out: one event loop, one view, and a result even when it was interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from toolplan.agent import Agent, AgentEvent, ModelAsked, ModelReplied, PlanAccepted, Result
+from toolplan.answer import failure_text
+from toolplan.cli.words import WORDS, Tongue
+from toolplan.errors import ModelError
+from toolplan.models import Usage
+from toolplan.plan import Plan
+from toolplan.run import StepFinished, StepStarted
+from toolplan.schedule import StepRecord
+
+__all__ = ["Interrupted", "carry_out"]
+
+See: TypeAlias = Callable[[AgentEvent], None]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C while a request was carried out; `result` says what had happened by then."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__("interrupted")
+        self.result = result
+
+
+def carry_out(agent: Agent, work: Callable[[See], Awaitable[Result]], see: See, language: Tongue) -> Result:
+    """Return the result of `work`, which gets a function that is told every event.
+
+    When the model cannot be reached the result says so. Raises `Interrupted` on Ctrl-C, after everything that can be
+    ended has ended.
+    """
+    memory = _Memory(agent)
+
+    def told(event: AgentEvent) -> None:
+        memory.keep(event)
+        see(event)
+
+    async def main() -> Result:
+        return await work(told)
+
+    try:
+        return asyncio.run(main())
+    except ModelError as error:
+        return memory.result(error.message, language)
+    except KeyboardInterrupt:
+        raise Interrupted(memory.result(WORDS[language]["interrupted"], language)) from None
+
+
+class _Memory:
+    """What has happened so far, for a request that does not come to its own end."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._steps: dict[str, StepRecord] = {}
+        self._inferences = 0
+        self._usage = Usage()
+        self._plan: Plan | None = None
+
+    def keep(self, event: AgentEvent) -> None:
+        match event:
+            case ModelAsked():
+                self._inferences += 1
+            case ModelReplied(usage=usage):
+                self._usage += usage
+            case PlanAccepted(checked=checked):
+                self._plan = checked.plan
+            case StepStarted(step=step, tool=tool, arguments=arguments, at_seconds=at):
+                self._steps[step] = StepRecord(step, tool, arguments=arguments, started_seconds=at)
+            case StepFinished(record=record):
+                self._steps[record.id] = record
+            case _:
+                pass
+
+    def result(self, error: str, language: Tongue) -> Result:
+        """Return a failed result: `error`, and every step as far as it got."""
+        steps = [self._settled(step) for step in self._steps.values()]
+        changing = frozenset(tool.name for tool in self._agent.tools if tool.effects.has_effects)
+        answer = failure_text(error, None, steps, changing, language)
+        source = self._plan.source if self._plan else None
+        return Result(
+            "failed", answer, tuple(steps), self._inferences, self._usage, plan=self._plan, error=error, source=source
+        )
+
+    def _settled(self, step: StepRecord) -> StepRecord:
+        """Return the record of a step that was cut off as what is known of it: nothing, if it may change something."""
+        if step.outcome != "running":
+            return step
+        tool = self._agent.tools.get(step.tool)
+        unknown = tool is not None and tool.effects.has_effects
+        return dataclasses.replace(step, outcome="unknown" if unknown else "cancelled", error="interrupted")

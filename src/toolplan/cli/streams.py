@@ -1,0 +1,109 @@
+"""Standard output for results and nothing else; standard error for everything a person sees meanwhile.
+
+While a command runs, whatever is written to standard output by others (a tool that prints, a program that a tool
+starts) goes to standard error, so that `toolplan ask ... > answer.txt` and `--json` hold what was asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+__all__ = ["printable", "results_apart", "say", "say_json", "set_encoding", "stream_for_results", "warn"]
+
+_apart: TextIO | None = None
+"""The stream for results while they are kept apart."""
+
+
+def set_encoding() -> None:
+    """Write UTF-8 whatever the locale says; what cannot be encoded (half a surrogate pair) is written as `\\udc80`."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - files have it, other streams need not
+
+
+@contextlib.contextmanager
+def results_apart() -> Iterator[None]:
+    """Keep standard output for `say` and `say_json`; what others write there goes to standard error."""
+    global _apart
+    before = sys.stdout, _apart
+    with _own_standard_output() as _apart:
+        sys.stdout = sys.stderr
+        try:
+            yield
+        finally:
+            sys.stdout, _apart = before
+
+
+@contextlib.contextmanager
+def _own_standard_output() -> Iterator[TextIO]:
+    """Give a stream on the real standard output, whose descriptor means standard error meanwhile."""
+    stdout: TextIO | None = sys.stdout
+    if stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - it is None when the descriptor was closed
+        with open(os.devnull, "w", encoding="utf-8") as nowhere:
+            yield nowhere
+        return
+    try:
+        is_real = stdout.fileno() == 1
+    except (OSError, ValueError):
+        is_real = False
+    if not is_real:  # a test's or an embedder's own stream; there is no descriptor to guard
+        yield stdout
+        return
+    stdout.flush()
+    kept = os.dup(1)
+    stream = open(kept, "w", encoding="utf-8", errors="backslashreplace", buffering=1 if stdout.isatty() else -1)  # noqa: SIM115 - closing it may fail when the reader has gone
+    try:
+        os.dup2(2, 1)
+    except OSError:  # standard error is closed
+        with open(os.devnull, "w", encoding="utf-8") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+    try:
+        yield stream
+        stream.flush()
+    finally:
+        with contextlib.suppress(OSError):
+            os.dup2(kept, 1)
+        with contextlib.suppress(OSError):
+            stream.close()
+
+
+def stream_for_results() -> TextIO:
+    """Return the stream that results go to."""
+    return _apart or sys.stdout
+
+
+def say(text: str = "") -> None:
+    """Print a result."""
+    stream = stream_for_results()
+    print(printable(text) if stream.isatty() else text, file=stream)
+
+
+def say_json(value: Any) -> None:
+    """Print the one JSON document."""
+    print(json.dumps(value, ensure_ascii=False, indent=2), file=stream_for_results())
+
+
+def warn(text: str = "", *, end: str = "\n") -> None:
+    """Print something for a person on standard error; if nobody can read it there, that is no failure."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(printable(text), file=sys.stderr, end=end, flush=True)
+
+
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters other than tab and line end, and those that turn the direction of writing."""
+
+
+def printable(text: str) -> str:
+    """Return text in which nothing can steer a terminal: results may carry other people's text, escape codes too."""
+    return _STEERING.sub(_visible, text.replace("\r\n", "\n"))
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

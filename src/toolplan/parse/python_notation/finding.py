@@ -1,0 +1,133 @@
+"""Find the program in a reply: fenced in prose, or the reply as it stands.
+
+A fence inside a string of the program does not end it: of the fences that could close a block, the first one counts
+before which Python can read the text. Programs inside thinking are rehearsals and do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+
+from toolplan.diagnostics import Place, Source
+from toolplan.diagnostics.reading import several_plans
+from toolplan.errors import PlanRejected
+from toolplan.parse.python_notation.fstrings import Unreadable
+from toolplan.parse.python_notation.text import MAX_CHARACTERS, read_text
+from toolplan.parse.python_notation.vocabulary import WORDS
+
+__all__ = ["find_bare_program", "find_program"]
+
+_TAGS = "think|thinking|thought|reasoning|reflection|scratchpad"
+_THINKING = re.compile(rf"\s*<({_TAGS})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_LATE_THINKING = re.compile(rf"(?:(?!<(?:{_TAGS})>).)*?</(?:{_TAGS})>[ \t]*\n", re.DOTALL | re.IGNORECASE)
+_OPENING = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[^\n]*\n", re.MULTILINE)
+_LANGUAGES = frozenset({"", "py", "python", "python3", "tool_code"})
+_FIRST_LINE = re.compile(
+    r"""\s*(?:(?:\#|\"{3}|'{3}).*\n|\s*\n)*\s*
+    (?:[^\W\d][\w.\[\]"', ()*]*?\s*(?:[-+*/|&]|//|\*\*)?=(?!=)
+      | (?:return|for|while|if|try|import|from|await|async|def)\b
+      | [^\W\d][\w.]*\( | \[ )""",
+    re.VERBOSE,
+)
+_DOING = (
+    ast.Assign,
+    ast.AsyncFunctionDef,
+    ast.AugAssign,
+    ast.For,
+    ast.FunctionDef,
+    ast.If,
+    ast.Import,
+    ast.ImportFrom,
+    ast.Return,
+    ast.Try,
+    ast.While,
+)
+"""Statements that nobody writes in prose by accident."""
+
+
+def find_program(reply: str, tools: Collection[str] = (), name: str = "plan") -> Source | None:
+    """Return the program in `reply`, or None when there is none.
+
+    A fenced block counts when it is marked as Python, or when it can be read as a program. Raises `PlanRejected` when
+    several different programs are there.
+    """
+    text = _without_thinking(reply)
+    programs = dict.fromkeys(_fenced(text, tools))
+    if len(programs) > 1:
+        places = [Place(start=at, end=at + 1) for program in programs if (at := reply.find(program)) >= 0]
+        raise PlanRejected([several_plans(places)], Source(reply, name))
+    if programs:
+        return Source(next(iter(programs)), name)
+    return find_bare_program(text, tools, name)
+
+
+def find_bare_program(reply: str, tools: Collection[str] = (), name: str = "plan") -> Source | None:
+    """Return the program that the whole of `reply` is, or None when it is anything else."""
+    text = _without_thinking(reply).strip("\ufeff \t\r\n")
+    if len(text) <= MAX_CHARACTERS and _FIRST_LINE.match(text) and _is_program(text, tools):
+        return Source(text, name)
+    return None
+
+
+def _without_thinking(reply: str) -> str:
+    """Return the reply without the thinking it begins with; the server may have kept the opening tag for itself."""
+    at = 0
+    while thinking := _THINKING.match(reply, at):
+        at = thinking.end()
+    late = _LATE_THINKING.match(reply) if at == 0 and "</" in reply else None
+    return reply[late.end() if late else at :]
+
+
+def _fenced(text: str, tools: Collection[str]) -> Iterator[str]:
+    """Yield the programs that stand between fences."""
+    at = 0
+    while opening := _OPENING.search(text, at):
+        program, at = _block(text, opening)
+        language = opening.group("language").lower()
+        is_marked = language in _LANGUAGES and language != ""
+        is_json = program.lstrip()[:1] in ("{", "[") and not _is_program(program, tools)
+        if program.strip() and not is_json and (is_marked or (not language and _is_program(program, tools))):
+            yield program
+
+
+def _block(text: str, opening: re.Match[str]) -> tuple[str, int]:
+    """Return what stands between the fence and the one that closes it, and where the text goes on."""
+    start = opening.end()
+    closing = re.compile(rf"^[ \t]*{re.escape(opening.group('fence'))}[ \t]*$", re.MULTILINE)
+    first: tuple[str, int] | None = None
+    for number, fence in enumerate(closing.finditer(text, start)):
+        block = text[start : fence.start()], fence.end()
+        first = first or block
+        if _is_readable(block[0]):
+            return block
+        if number == 9:
+            break
+    return first or (text[start:], len(text))
+
+
+def _is_readable(program: str) -> bool:
+    try:
+        read_text(Source(program))
+    except Unreadable:
+        return False
+    return True
+
+
+def _is_program(text: str, tools: Collection[str]) -> bool:
+    """Return whether `text` can be read and does something."""
+    try:
+        body = read_text(Source(text)).body
+    except Unreadable:
+        return False
+    return any(isinstance(node, _DOING) or _calls(node, tools) for node in body)
+
+
+def _calls(node: ast.stmt, tools: Collection[str]) -> bool:
+    value = node.value if isinstance(node, ast.Expr) else None
+    while isinstance(value, ast.Await):
+        value = value.value
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name)):
+        return False
+    return not tools or value.func.id in tools or value.func.id in WORDS
