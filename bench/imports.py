@@ -17,9 +17,11 @@ FLOOR = "python -c pass"
 COMMANDS = {
     FLOOR: [sys.executable, "-c", "pass"],
     "import toolplan": [sys.executable, "-c", "import toolplan"],
+    "import of Agent and tool": [sys.executable, "-c", "from toolplan import Agent, tool"],
     "toolplan --help": [sys.executable, "-m", "toolplan", "--help"],
 }
-REACH_MS = {"import toolplan": 150, "toolplan --help": 400}
+# The names of `toolplan` are imported on first use, so the bare import alone would flatter.
+REACH_MS = {"import toolplan": 150, "import of Agent and tool": 150, "toolplan --help": 400}
 
 
 async def run(full: bool) -> Report:

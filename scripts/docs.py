@@ -12,6 +12,7 @@ import difflib
 import importlib
 import inspect
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -26,20 +27,21 @@ MADE = "<!-- Made from the code by `make docs`; do not edit. -->"
 # errors.md ------------------------------------------------------------------------------------------------------------
 
 HUNDREDS = {
-    "1": ("reading", "Reading: the text is not a plan that can be read"),
-    "2": ("names", "Names: something is used that is not there"),
-    "3": ("calls", "Calls and types: a value does not fit where it is used"),
-    "4": ("effects", "Effects and approvals: a call may not happen, or not here"),
-    "5": ("limits", "Limits: the plan is larger than it may be"),
+    "1": "Reading: the text is not a plan that can be read",
+    "2": "Names: something is used that is not there",
+    "3": "Calls and types: a value does not fit where it is used",
+    "4": "Effects and approvals: a call may not happen, or not here",
+    "5": "Limits: the plan is larger than it may be",
 }
 
 
 def errors() -> str:
     """Return the page of all diagnostics, by code."""
-    from toolplan.diagnostics import catalogue
+    from toolplan import diagnostics
 
-    for module, _ in HUNDREDS.values():
-        importlib.import_module(f"toolplan.diagnostics.{module}")
+    for module in pkgutil.iter_modules(diagnostics.__path__):
+        importlib.import_module(f"toolplan.diagnostics.{module.name}")
+    catalogue = diagnostics.catalogue
     lines = [
         "# Diagnostics",
         MADE,
@@ -51,7 +53,7 @@ def errors() -> str:
         "| --- | --- | --- |",
         *(f"| [{e.code}](#{e.code.lower()}) | {e.severity} | {e.title} |" for _, e in sorted(catalogue.items())),
     ]
-    for digit, (_, title) in HUNDREDS.items():
+    for digit, title in HUNDREDS.items():
         lines += ["", f"## {title}"]
         for code, e in sorted(catalogue.items()):
             if code.removeprefix("TP").startswith(digit):
@@ -136,8 +138,7 @@ def api() -> str:
     """Return the page of the public names."""
     import toolplan
 
-    lines = ["# Python API", MADE, "", *(inspect.getdoc(toolplan) or "").splitlines()]
-    lines = [*lines[:3], *as_markdown(inspect.getdoc(toolplan) or "")]
+    lines = ["# Python API", MADE, "", *as_markdown(inspect.getdoc(toolplan) or "")]
     for name in toolplan.__all__:
         thing = getattr(toolplan, name)
         lines += ["", f"## {name}", "", *described(name, thing)]
@@ -147,7 +148,7 @@ def api() -> str:
 def described(name: str, thing: object) -> list[str]:
     """Return the signature, the docstring and the members of a public name."""
     if not (inspect.isclass(thing) or inspect.isroutine(thing)):
-        return [f"`{name} = {thing}`"]
+        return fenced(f"{name} = " + re.sub(r"[\w.]+\.(?=\w)", "", str(thing)), "python")
     lines = [*fenced(signature(name, thing), "python"), "", *as_markdown(inspect.getdoc(thing) or "")]
     if inspect.isclass(thing):
         for member, value in sorted(vars(thing).items()):
@@ -155,15 +156,20 @@ def described(name: str, thing: object) -> list[str]:
                 continue
             function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
             if inspect.isfunction(function):
-                lines += ["", f"**{signature(member, function)}**  ", *as_markdown(inspect.getdoc(function) or "")]
+                waits = "await " if inspect.iscoroutinefunction(function) else ""
+                lines += [
+                    "",
+                    f"`{waits}{signature(member, function, one_line=True)}`  ",
+                    *as_markdown(inspect.getdoc(function) or ""),
+                ]
             elif isinstance(value, property):
-                lines += ["", f"**{member}**  ", *as_markdown(inspect.getdoc(value) or "")]
+                lines += ["", f"`{member}`  ", *as_markdown(inspect.getdoc(value) or "")]
     return lines
 
 
-def signature(name: str, thing: Callable[..., object] | type) -> str:
+def signature(name: str, thing: Callable[..., object] | type, *, one_line: bool = False) -> str:
     """Return how it is called, one parameter a line where one line is too long."""
-    if inspect.isclass(thing) and issubclass(thing, BaseException) and thing.__init__ is BaseException.__init__:
+    if inspect.isclass(thing) and thing.__init__ is Exception.__init__:
         return f"{name}(message)"
     try:
         found = inspect.signature(thing)
@@ -175,9 +181,12 @@ def signature(name: str, thing: Callable[..., object] | type) -> str:
     found = found.replace(parameters=parameters)
     if inspect.isclass(thing):
         found = found.replace(return_annotation=inspect.Signature.empty)
-    flat = re.sub(r"<factory>|<object object at .*?>|<[\w.]+ object at 0x[0-9a-f]+>", "...", f"{name}{found}")
-    flat = re.sub(r"(?<=[:>] )'([^']*)'", r"\1", flat).replace("toolplan.", "")
-    if len(flat) <= 110:
+    flat = re.sub(
+        r"""(?<=[:>] )(['"])(.*?)\1(?=,|\)| =|$)""", r"\2", f"{name}{found}"
+    )  # postponed annotations are text
+    flat = re.sub(r"<(\w+\.\w+): [^>]*>", r"\1", flat).replace("toolplan.", "")
+    flat = re.sub(r"= <[^<>]+>", "= ...", flat)  # defaults that only have an address
+    if one_line or len(flat) <= 110:
         return flat
     result = "" if found.return_annotation is inspect.Signature.empty else " -> " + flat.rsplit(" -> ", 1)[1]
     inside = flat[len(name) + 1 : flat.rindex(")" + result)]

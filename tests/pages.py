@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-RUNNABLE = re.compile(r"(?:(?:echo|printf|cat)\b.*\|\s*)?toolplan\b|python3? [\w./-]+\.py\b|cat ")
+RUNNABLE = re.compile(r"(?:(?:echo|printf|cat)\b.*\|\s*)?toolplan\b|python3? (?!bootstrap\.py)[\w./-]+\.py\b|cat ")
 _FENCE = re.compile(r"^(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<language>[\w+-]*)")
 _MARKER = re.compile(r"<!--\s*(?P<kind>file|exits|not run):\s*(?P<value>.*?)\s*-->\s*$")
 

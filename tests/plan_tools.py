@@ -1,10 +1,17 @@
-"""The tools that the plans in the catalogue of diagnostics, and the tests of the checker, call."""
+"""The tools that the plans in the catalogue of diagnostics call, and short ways to check a plan with them."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from toolplan.check import Limits, check
+from toolplan.diagnostics import Diagnostic, Source
+from toolplan.errors import PlanRejected
+from toolplan.parse import parse
+from toolplan.parse.python_notation import read_program
+from toolplan.plan import Plan
 from toolplan.tools import ToolSet, tool
 
 
@@ -93,6 +100,10 @@ def write_note(title: str, text: str, tags: list[str] | None = None) -> None: ..
 def add_people(people: list[Person]) -> int: ...
 
 
+@tool(writes="accounts", approval="deny")
+def delete_account(user: str) -> None: ...
+
+
 @tool(available="env:TOOLPLAN_TESTS_NEVER_SET_THIS", reads="dictionary")
 def translate(text: str) -> str: ...
 
@@ -110,6 +121,41 @@ TOOLS = ToolSet.of(
         click,
         write_note,
         add_people,
+        delete_account,
         translate,
     ]
 )
+
+
+Written = str | list[Any] | dict[str, Any]
+"""A plan in either notation, or the value that its JSON is."""
+
+
+def reading(written: Written, tools: ToolSet = TOOLS) -> Plan:
+    """Return the plan; a text that begins like JSON is JSON, any other text is Python."""
+    text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False, indent=1)
+    if text.lstrip()[:1] in ("[", "{"):
+        plan = parse(text, tools=tools)
+    else:
+        parameters = {each.name: list(each.parameters["properties"]) for each in tools}
+        plan = read_program(Source(text), tools.names, parameters)
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def diagnostics(written: Written, tools: ToolSet = TOOLS, limits: Limits | None = None) -> tuple[Diagnostic, ...]:
+    """Return everything that the checker says about a plan, whether it accepts it or not."""
+    try:
+        return check(reading(written, tools), tools, limits or Limits()).warnings
+    except PlanRejected as rejected:
+        return rejected.diagnostics
+
+
+def codes(written: Written, tools: ToolSet = TOOLS, limits: Limits | None = None) -> list[str]:
+    return [each.code for each in diagnostics(written, tools, limits)]
+
+
+def only(written: Written, tools: ToolSet = TOOLS, limits: Limits | None = None) -> Diagnostic:
+    """Return the one thing that the checker says."""
+    (found,) = diagnostics(written, tools, limits)
+    return found

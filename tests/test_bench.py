@@ -106,4 +106,4 @@ def test_json_is_one_document_and_nothing_else() -> None:
     assert done.returncode == 0, done.stderr
     (report,) = json.loads(done.stdout)
     assert report["name"] == "import"
-    assert [goal["reach"] for goal in report["goals"]] == [150, 400]
+    assert [goal["reach"] for goal in report["goals"]] == [150, 150, 400]

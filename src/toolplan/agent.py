@@ -173,7 +173,7 @@ class Agent:
         notation: Notation = "json",
         answer: Literal["template", "model", "none"] = "template",
         approve: Approver | None = None,
-        ask_user: Callable[[str], "str | Awaitable[str | None] | None"] | None = None,
+        ask_user: Callable[[str], str | Awaitable[str | None] | None] | None = None,
         reader: Model | str | None = None,
         base_url: str | None = None,
         context: str | None = None,
@@ -231,7 +231,8 @@ class Agent:
                 if turn.attempts > self.max_repairs:
                     return turn.rejected(rejection)
                 purpose = "repair"
-                messages = self._repair_prompt(turn, reply, rejection, reading)
+                read = reading if isinstance(reading, Plan) else None
+                messages = self._repair_prompt(turn, reply, rejection, read)
         return await self._run_checked(checked, turn)
 
     def run_sync(self, request: str, *, watch: Watcher | None = None) -> Result:

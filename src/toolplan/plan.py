@@ -69,7 +69,7 @@ Block: TypeAlias = "tuple[Step, ...]"
 
 @dataclass(frozen=True, slots=True)
 class OnError:
-    """What a failing call means: `fail` the run (default), `skip`, stand in a `value`, `do` other steps, or `replan`."""
+    """What a failing call means: `fail` the run (default), `skip`, put in a `value`, `do` other steps, or `replan`."""
 
     action: str = "fail"
     value: Template | None = None
@@ -189,7 +189,7 @@ class AskUser:
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
-    """A reading or writing of text by a model that sees only the question and `data`, has no tools, returns the schema."""
+    """Text read or written by a model that sees only the question and `data`, has no tools, and returns the schema."""
 
     id: str
     question: Template
@@ -282,7 +282,7 @@ class Plan:
     thought: str | None = None
     inputs: dict[str, Json] = field(default_factory=dict[str, Json])
     """Values that the plan's names may refer to, besides its own steps' results (a saved plan's parameters)."""
-    source: Source = Source("")
+    source: Source = field(default_factory=lambda: Source(""))
     notation: str = "json"
     repairs: tuple[str, ...] = ()
     """What had to be mended to read the text, one sentence each; empty for a sound text."""

@@ -16,13 +16,13 @@ import pathlib
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from toolplan.errors import ResultRefused
 
 __all__ = ["Json", "Value", "kind_of", "shorten", "to_json"]
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 MAX_DEPTH = 200
 """Deeper nesting than this in a result is refused; CPython's own JSON writer gives up near 1,000."""
@@ -54,8 +54,7 @@ def kind_of(value: object) -> str:
 def shorten(value: Json, limit: int = 60) -> str:
     """Return a one-line rendering of `value` for messages, at most about `limit` characters long."""
     if isinstance(value, str):
-        text = repr(value if len(value) <= limit else value[:limit] + "…")
-        return text
+        return repr(value if len(value) <= limit else value[:limit] + "…")
     if isinstance(value, list):
         return f"list of {len(value)}"
     if isinstance(value, dict):
@@ -78,7 +77,7 @@ def to_json(value: Any, where: str) -> Json:
 
 
 def _convert(value: Any, where: str, depth: int) -> Json:
-    kind = type(value)
+    kind = cast("type[object]", type(value))
     if value is None or kind is str or kind is bool or kind is int:
         return value
     if kind is float:
@@ -96,7 +95,8 @@ def _convert(value: Any, where: str, depth: int) -> Json:
     if isinstance(value, float):
         return _convert(float(value), where, depth)
     if isinstance(value, Mapping):
-        return {_key(key, where): _convert(item, f"{where}.{key}", depth + 1) for key, item in value.items()}
+        pairs = cast("Mapping[Any, Any]", value).items()
+        return {_key(key, where): _convert(item, f"{where}.{key}", depth + 1) for key, item in pairs}
     if isinstance(value, dt.datetime | dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, dt.timedelta):
@@ -104,7 +104,7 @@ def _convert(value: Any, where: str, depth: int) -> Json:
     if isinstance(value, decimal.Decimal):
         return _decimal(value, where)
     if isinstance(value, bytes | bytearray | memoryview):
-        return base64.b64encode(bytes(value)).decode("ascii")
+        return base64.b64encode(bytes(cast(bytes, value))).decode("ascii")
     if isinstance(value, uuid.UUID | pathlib.PurePath):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -114,16 +114,18 @@ def _convert(value: Any, where: str, depth: int) -> Json:
         }
     if hasattr(value, "model_dump") and not isinstance(value, type):
         return _convert(value.model_dump(mode="json"), where, depth + 1)
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return _convert(value._asdict(), where, depth + 1)  # type: ignore[attr-defined]
+    if isinstance(value, tuple) and hasattr(cast(Any, value), "_asdict"):
+        return _convert(cast(Any, value)._asdict(), where, depth + 1)
     if isinstance(value, set | frozenset):
-        items = [_convert(item, f"{where}[…]", depth + 1) for item in value]
+        items = [_convert(item, f"{where}[…]", depth + 1) for item in cast("set[Any]", value)]
         try:
             return sorted(items)  # type: ignore[type-var]
         except TypeError:
             return sorted(items, key=repr)
     if isinstance(value, Iterable):
-        return [_convert(item, f"{where}[{index}]", depth + 1) for index, item in enumerate(value)]
+        return [
+            _convert(item, f"{where}[{index}]", depth + 1) for index, item in enumerate(cast("Iterable[Any]", value))
+        ]
     raise ResultRefused(f"{where} is a `{kind.__name__}`, which has no JSON value; return a dict, list, text or number")
 
 

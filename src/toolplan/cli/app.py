@@ -8,28 +8,36 @@ Library modules are imported inside the commands, so that `toolplan --help` stay
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from toolplan.cli.outputs import FAILED, INTERRUPTED, OK, WAITING, print_rejection, print_result, to_json
+from toolplan.cli.outputs import FAILED, OK, print_rejection, print_result, to_json
 from toolplan.cli.streams import say, say_json, stream_for_results, warn
 from toolplan.errors import PlanRejected, UsageError
 
 if TYPE_CHECKING:
-    from toolplan.agent import Result
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from toolplan.agent import Agent, AgentEvent, Result
     from toolplan.cli.words import Tongue
     from toolplan.parse import CannotPlan, Prose
     from toolplan.plan import Plan
+    from toolplan.prompt import PromptMessage
+    from toolplan.tools import Tool
 
 __all__ = ["app"]
+
+REPLY_SECONDS = 0.8
+"""How long a recorded reply takes to come in when somebody sees it come."""
 
 app = App(
     name="toolplan",
     help="Ask a language model once for a whole plan of tool calls; check it, run it in parallel, answer.",
     help_format="plaintext",
-    help_epilogue="Start with `toolplan demo`, which needs no key. Every command takes --json; exit codes: 0 success, "
-    "1 refused or failed, 2 wrong usage, 3 waiting for a person, 130 interrupted.",
+    help_epilogue="Start with `toolplan demo`, which needs no key. `toolplan COMMAND --help` tells more; every command "
+    "takes --json. Exit codes: 0 success, 1 refused or failed, 2 wrong usage, 3 waiting for a person, 130 interrupted.",
     version_flags=["--version"],
     suppress_keyboard_interrupt=False,
 )
@@ -57,10 +65,16 @@ BaseUrlOption = Annotated[
     Parameter(name="--base-url", help="Address of an OpenAI-compatible server, as in http://localhost:8000/v1."),
 ]
 JsonOption = Annotated[
-    bool, Parameter(name="--json", negative=(), help="Print one JSON document on standard output, nothing else.")
+    bool,
+    Parameter(
+        name="--json", negative=(), show_default=False, help="Print one JSON document on standard output, nothing else."
+    ),
 ]
 YesOption = Annotated[
-    bool, Parameter(name=["--yes", "-y"], negative=(), help="Allow every call that needs a person's approval.")
+    bool,
+    Parameter(
+        name=["--yes", "-y"], negative=(), show_default=False, help="Allow every call that needs a person's approval."
+    ),
 ]
 LanguageOption = Annotated[
     Literal["auto", "en", "zh"],
@@ -70,21 +84,28 @@ NowOption = Annotated[
     str | None, Parameter(name="--now", help="ISO time that the plan sees as `now`, instead of the clock's.")
 ]
 QuietOption = Annotated[
-    bool, Parameter(name=["--quiet", "-q"], negative=(), help="Show nothing but the result.")
+    bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False, help="Show nothing but the result.")
 ]
 TraceOption = Annotated[
     bool,
-    Parameter(name="--trace", negative=(), help="Show every value between the stages: prompt, reply, plan, calls."),
+    Parameter(
+        name="--trace",
+        negative=(),
+        show_default=False,
+        help="Show every value between the stages: prompt, reply, plan, calls.",
+    ),
 ]
 PlanArgument = Annotated[str, Parameter(allow_leading_hyphen=True, help="A file with a plan, or - for standard input.")]
 
 
-@app.command(sort_key=1)
+@app.command(sort_key=1, help_epilogue="Example: toolplan demo ten-cities --language zh")
 def demo(
     name: Annotated[str | None, Parameter(help="One demo; without it all of them run.")] = None,
     /,
     *,
-    list_them: Annotated[bool, Parameter(name="--list", negative=(), help="Only list the demos.")] = False,
+    list_them: Annotated[
+        bool, Parameter(name="--list", negative=(), show_default=False, help="Only list the demos.")
+    ] = False,
     language: Annotated[
         Literal["en", "zh"] | None,
         Parameter(name="--language", help="Run them in this language. Without it: some in each."),
@@ -94,24 +115,22 @@ def demo(
     trace: TraceOption = False,
 ) -> int:
     """Run the demos: recorded model replies, everything else real. Needs no key and no network."""
-    from contextlib import contextmanager
-
     from toolplan.cli.progress import watching
-    from toolplan.demo import list_demos, run_demos
+    from toolplan.demo import Output, list_demos, run_demos
 
+    output = Output(say=say, say_json=say_json if as_json else None)
     if list_them:
-        return list_demos(say=say, say_json=say_json if as_json else None)
-
-    @contextmanager
-    def view(language: Tongue):
-        stream = sys.stderr if as_json else stream_for_results()
-        with watching(stream, language=language, quiet=quiet or as_json, trace=trace) as shown:
-            yield shown.see
-
-    return run_demos(name, language=language, say=say, say_json=say_json if as_json else None, watching=view)
+        return list_demos(output)
+    stream = sys.stderr if as_json else stream_for_results()
+    watch = partial(watching, stream, quiet=quiet or as_json, trace=trace)
+    is_seen = stream.isatty() and not (quiet or as_json or trace)
+    return run_demos(name, language, output, watch, reply_seconds=REPLY_SECONDS if is_seen else 0.0)
 
 
-@app.command(sort_key=2)
+@app.command(
+    sort_key=2,
+    help_epilogue='Example: toolplan ask "Will it rain in Oslo tomorrow?" --tools tools.py --model ollama:qwen3:8b',
+)
 def ask(
     request: Annotated[str, Parameter(help="What you want done, in any language.")],
     /,
@@ -138,7 +157,9 @@ def ask(
     trace: TraceOption = False,
 ) -> int:
     """Answer a request: one inference, a checked plan, a parallel run."""
-    from toolplan.cli.inputs import load_toolset, model_for
+    from toolplan.agent import Agent
+    from toolplan.cli.inputs import load_toolset, model_for, moment
+    from toolplan.cli.running import Manner, carry_out
     from toolplan.cli.words import WORDS
     from toolplan.models import no_model_message
     from toolplan.prompt import language_of
@@ -151,27 +172,26 @@ def ask(
     chosen = model_for(model, base_url)
     if chosen is None:
         raise UsageError(no_model_message(spoken))
-    toolset = load_toolset(tools)
-    options: dict[str, Any] = {"language": language, "now": now, "answer": answer, "max_repairs": max_repairs}
+    make_agent = partial(
+        Agent,
+        chosen,
+        load_toolset(tools),
+        language=language,
+        now=moment(now),
+        answer=answer,
+        max_repairs=max_repairs,
+    )
 
-    def announce(agent: Any) -> None:
+    def work(agent: Agent, see: Callable[[AgentEvent], None]) -> Awaitable[Result]:
         if trace:
             warn(WORDS[spoken]["prompt"])
             _show_messages(agent.prompt(request), warn)
+        return agent.run(request, watch=see)
 
-    return _answered(
-        lambda agent, see: agent.run(request, watch=see),
-        (chosen, toolset, options),
-        spoken,
-        announce=announce,
-        yes=yes,
-        as_json=as_json,
-        quiet=quiet,
-        trace=trace,
-    )
+    return carry_out(make_agent, work, Manner(spoken, yes, as_json, quiet, trace))
 
 
-@app.command(sort_key=3)
+@app.command(sort_key=3, help_epilogue="Example: toolplan run plan.json --tools tools.py --tools my.package:more_tools")
 def run(
     plan: PlanArgument,
     /,
@@ -193,43 +213,38 @@ def run(
     from toolplan import show
     from toolplan.agent import Agent, Result
     from toolplan.answer import cannot_text
-    from toolplan.cli.inputs import load_toolset, model_for, read_plan
+    from toolplan.cli.inputs import load_toolset, model_for, moment, read_plan
+    from toolplan.cli.running import Manner, carry_out
+    from toolplan.diagnostics import render_all
     from toolplan.parse import CannotPlan, Prose
-    from toolplan.prompt import language_of
 
-    toolset = load_toolset(tools)
-    chosen = model_for(model, base_url)
+    make_agent = partial(Agent, model_for(model, base_url), load_toolset(tools), now=moment(now))
     spoken: Tongue = "en" if language == "auto" else language
     try:
-        reading = read_plan(plan, toolset)
+        reading = read_plan(plan, make_agent().tools)
         if isinstance(reading, Prose):
             return print_result(Result("succeeded", reading.text), spoken, as_json=as_json)
         if isinstance(reading, CannotPlan):
-            spoken = language_of(reading.reason) if language == "auto" else language
-            text = cannot_text(reading.reason, reading.missing, spoken)
+            text = cannot_text(reading.reason, reading.missing, _spoken(language, reading.reason))
             result = Result("rejected", text, error=reading.reason, missing=reading.missing)
             return print_result(result, spoken, as_json=as_json)
-        checked = Agent(tools=toolset).check(reading)
+        checked = make_agent().check(reading)
     except PlanRejected as rejection:
-        if not as_json:
-            return print_rejection(rejection, as_json=False)
-        return print_result(_rejected(rejection), spoken, as_json=True)
-    if language == "auto":
-        spoken = language_of(_words_of(checked.plan))
+        found, source = rejection.diagnostics, rejection.source
+        result = Result("rejected", render_all(found, source), diagnostics=found, error=str(rejection), source=source)
+        return print_result(result, spoken, as_json=as_json)
     if not quiet and not as_json:
-        say(show.summary(checked.plan, toolset))
-    return _answered(
+        say(show.summary(checked.plan, checked.tools))
+    spoken = _spoken(language, _texts_of(reading))
+    make_agent = partial(make_agent, language=spoken)
+    return carry_out(
+        make_agent,
         lambda agent, see: agent.run_plan(reading, watch=see),
-        (chosen, toolset, {"language": spoken, "now": now}),
-        spoken,
-        yes=yes,
-        as_json=as_json,
-        quiet=quiet,
-        trace=trace,
+        Manner(spoken, yes, as_json, quiet, trace),
     )
 
 
-@app.command(sort_key=4)
+@app.command(sort_key=4, help_epilogue="Example: toolplan check plan.json --tools tools.py")
 def check(
     plan: PlanArgument,
     /,
@@ -263,7 +278,7 @@ def check(
     return OK
 
 
-@app.command(sort_key=5)
+@app.command(sort_key=5, help_epilogue="Example: toolplan show plan.json --mermaid > plan.mmd")
 def show(
     plan: PlanArgument,
     /,
@@ -277,7 +292,9 @@ def show(
             help="Tools, as for `check`; only needed where their names decide how the text is read.",
         ),
     ] = None,
-    mermaid: Annotated[bool, Parameter(name="--mermaid", negative=(), help="Draw it as a Mermaid flowchart.")] = False,
+    mermaid: Annotated[
+        bool, Parameter(name="--mermaid", negative=(), show_default=False, help="Draw it as a Mermaid flowchart.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Print a plan in its canonical form, or as a diagram."""
@@ -299,7 +316,7 @@ def show(
     return OK
 
 
-@app.command(sort_key=6)
+@app.command(sort_key=6, help_epilogue="Example: toolplan tools --tools tools.py --json")
 def tools(
     *,
     tools: ToolsOption,
@@ -307,7 +324,6 @@ def tools(
 ) -> int:
     """List tools: their signatures and effects, or with --json their JSON Schemas."""
     from toolplan.cli.inputs import load_toolset
-    from toolplan.cli.words import count
     from toolplan.tools import signatures
 
     toolset = load_toolset(tools)
@@ -318,19 +334,18 @@ def tools(
     say("\neffects:")
     width = max(len(tool.name) for tool in toolset)
     for tool in toolset:
-        asks = {"ask": "; asks for approval", "deny": "; may not be called"}.get(tool.approval or "", "")
-        say(f"  {tool.name:<{width}}  {_effects(tool)}{asks}")
+        say(f"  {tool.name:<{width}}  {_declared(tool)}")
     undeclared = [tool.name for tool in toolset if not tool.effects.declared]
     if undeclared:
-        them = "it runs" if len(undeclared) == 1 else "they run"
         say(
-            f"\n{count(len(undeclared), 'tool', 'en')} declared no effects, so {them} alone, in written order. To let "
-            'calls overlap, declare\nwhat is true: @tool(pure=True), @tool(reads="weather"), @tool(writes="mailbox:{to}")'
+            f"\nA call of {' or '.join(undeclared)} runs alone and in written order, for it might change anything."
+            "\nTo let calls overlap, declare what is true of them: @tool(pure=True),"
+            ' @tool(reads="weather"), @tool(writes="mailbox:{to}")'
         )
     return OK
 
 
-@app.command(sort_key=7)
+@app.command(sort_key=7, help_epilogue='Example: toolplan prompt "Will it rain in Oslo tomorrow?" --tools tools.py')
 def prompt(
     request: Annotated[str, Parameter(help="The request that the prompt is for.")],
     /,
@@ -344,13 +359,13 @@ def prompt(
     import dataclasses
 
     from toolplan.agent import Agent
-    from toolplan.cli.inputs import load_toolset
+    from toolplan.cli.inputs import load_toolset, moment
     from toolplan.prompt import measure
 
     toolset = load_toolset(tools)
-    agent = Agent(tools=toolset, language=language, now=now)
-    messages = agent.prompt(request)
-    size = measure(toolset, request, language=language, now=agent.current_time())
+    time = moment(now)
+    messages = Agent(tools=toolset, language=language, now=time).prompt(request)
+    size = measure(toolset, request, language=language, now=time)
     if as_json:
         shown = [{"role": message.role, "content": message.content} for message in messages]
         say_json({"messages": shown, "tokens": dataclasses.asdict(size)})
@@ -363,12 +378,15 @@ def prompt(
     return OK
 
 
-@app.command(sort_key=8)
+@app.command(sort_key=8, help_epilogue="Example: toolplan schema --tools tools.py > plan.schema.json")
 def schema(
     *,
     tools: ToolsOption,
     strict: Annotated[
-        bool, Parameter(name="--strict", negative=(), help="Leave out what providers' strict modes refuse.")
+        bool,
+        Parameter(
+            name="--strict", negative=(), show_default=False, help="Leave out what providers' strict modes refuse."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
@@ -380,7 +398,7 @@ def schema(
     return OK
 
 
-@app.command(sort_key=9)
+@app.command(sort_key=9, help_epilogue="Example: toolplan explain TP302")
 def explain(
     code: Annotated[str | None, Parameter(help="A code such as TP302; without it all codes are listed.")] = None,
     /,
@@ -418,41 +436,54 @@ def explain(
 # What they share ------------------------------------------------------------------------------------------------------
 
 
-def _answered(
-    work: Any,
-    parts: tuple[Any, Any, dict[str, Any]],
-    language: Tongue,
-    *,
-    announce: Any = None,
-    yes: bool,
-    as_json: bool,
-    quiet: bool,
-    trace: bool,
-) -> int:
-    """Make the agent, carry `work` out in view of the user, print what came of it; return the exit code."""
-    from toolplan.agent import Agent
-    from toolplan.cli.person import Person, is_there
-    from toolplan.cli.progress import watching
-    from toolplan.cli.running import Interrupted, carry_out
+def _no_plan(reading: Prose | CannotPlan, *, as_json: bool) -> int:
+    """Say that a text is an answer or a refusal where a plan was expected; return the exit code."""
+    from toolplan.parse import Prose
 
-    model, toolset, options = parts
-    asking = is_there() and not as_json
-    with watching(sys.stderr, language=language, quiet=quiet or as_json, trace=trace) as view:
-        person = Person(language, view.paused) if asking else None
-        agent = Agent(
-            model,
-            toolset,
-            approve=(lambda calls, checked: True) if yes else person.approve if person else None,
-            ask_user=person.answer if person else None,
-            **options,
-        )
-        if announce is not None:
-            announce(agent)
-        try:
-            result = carry_out(agent, lambda see: work(agent, see), view.see, language)
-        except Interrupted as interruption:
-            result, code = interruption.result, INTERRUPTED
-        else:
-            code = None
-    printed = print_result(result, language, as_json=as_json)
-    return printed if code is None else code
+    if isinstance(reading, Prose):
+        error, missing = "this text is prose, not a plan; as a model's reply it would be the answer itself", ()
+    else:
+        error, missing = f"this text says that there is no plan: {reading.reason}", reading.missing
+    if as_json:
+        say_json({"outcome": "rejected", "error": error, "missing": list(missing), "diagnostics": [], "plan": None})
+        return FAILED
+    say(error)
+    for thing in missing:
+        say(f"missing: {thing}")
+    return FAILED
+
+
+def _spoken(language: Literal["auto", "en", "zh"], text: str) -> Tongue:
+    from toolplan.prompt import language_of
+
+    return language_of(text) if language == "auto" else language
+
+
+def _texts_of(plan: Plan) -> str:
+    """Return what the plan says to a person, to tell its language by."""
+    from toolplan.plan import Answer, AskUser, Note, walk
+    from toolplan.show.words import template_text
+
+    said = [
+        step.question if isinstance(step, AskUser) else step.text
+        for step in walk(plan.steps)
+        if isinstance(step, Answer | AskUser | Note)
+    ]
+    texts = [template_text(template, 1000) for template in [*said, *([plan.answer] if plan.answer else [])]]
+    return "\n".join([plan.thought or "", *texts])
+
+
+def _declared(tool: Tool) -> str:
+    """Return what a tool declares about its calls."""
+    effects = tool.effects
+    said = [f"changes {', '.join(effects.writes)}"] if effects.writes else []
+    said += [f"reads {', '.join(effects.reads)}"] if effects.reads else []
+    said = said or ["pure" if effects.declared else "not declared"]
+    said += {"ask": ["asks for approval"], "deny": ["may not be called"]}.get(tool.approval or "", [])
+    reason = tool.why_unavailable()
+    return "; ".join([*said, f"not available: {reason}"] if reason else said)
+
+
+def _show_messages(messages: Iterable[PromptMessage], show: Callable[[str], None]) -> None:
+    for message in messages:
+        show(f"--- {message.role} ---\n{message.content}\n")

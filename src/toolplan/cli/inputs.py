@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from toolplan.parse import Reading
     from toolplan.tools import ToolSet
 
-__all__ = ["load_toolset", "model_for", "read_plan"]
+__all__ = ["load_toolset", "model_for", "moment", "read_plan"]
 
 
 def read_plan(plan: str, toolset: ToolSet | None) -> Reading:
@@ -85,3 +86,14 @@ def model_for(name: str | None, base_url: str | None) -> Model | None:
     from toolplan.models import model_from_environment
 
     return model_from_environment(name, base_url)
+
+
+def moment(now: str | None) -> str:
+    """Return the ISO time that a plan sees: the one given, else the clock's. Raises `UsageError`."""
+    if now is None:
+        return dt.datetime.now().isoformat(timespec="seconds")
+    try:
+        dt.datetime.fromisoformat(now)
+    except ValueError:
+        raise UsageError(f"`--now {now}` is no ISO date or time; write `--now 2026-03-18T09:00`") from None
+    return now

@@ -76,10 +76,9 @@ def _guarded(command: Callable[[], int], *, as_json: bool) -> int:
 
 def _leave(code: int) -> NoReturn:
     """End the process, without the calls that cannot be ended: Python would wait for their threads."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None when it was closed from the start
         try:
-            if stream is not None:  # pyright: ignore[reportUnnecessaryComparison] - it is None when it was closed
-                stream.flush()
+            stream.flush()
         except (OSError, ValueError):  # it is closed; Python must not stumble over it again on its way out
             with contextlib.suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

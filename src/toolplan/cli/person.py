@@ -95,5 +95,3 @@ async def _line(question: str) -> str | None:
     if not line:
         warn()
     return line or None
-
-

@@ -6,7 +6,7 @@ A view is told every event and never fails: when nobody can read it any more, it
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TextIO
 
@@ -39,9 +39,7 @@ class View(Protocol):
 
 
 @contextmanager
-def watching(
-    stream: TextIO, *, language: Tongue = "en", quiet: bool = False, trace: bool = False
-) -> Iterator[View]:
+def watching(stream: TextIO, *, language: Tongue = "en", quiet: bool = False, trace: bool = False) -> Generator[View]:
     """Give the view that fits the stream: live in a terminal, else a line an event; none of either if `quiet`.
 
     With `trace` every value between the stages is shown whole: reply, plan, diagnostics, arguments, results.
@@ -195,7 +193,7 @@ def _json(value: Json, room: int | None) -> str:
     for piece in json.JSONEncoder(ensure_ascii=False).iterencode(value):
         text += piece
         if len(text) > room:
-            break
+            return one_line(text, room - 1).rstrip("…") + "…"
     return one_line(text, room)
 
 

@@ -1,27 +1,67 @@
-"""Carrying a request out: one event loop, one view, and a result even when it was interrupted."""
+"""Carrying a request out in view of the user: one event loop, one view, and a result even when it was interrupted."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from toolplan.agent import Agent, AgentEvent, ModelAsked, ModelReplied, PlanAccepted, Result
 from toolplan.answer import failure_text
+from toolplan.check import CheckedPlan
+from toolplan.cli.outputs import INTERRUPTED, print_result
+from toolplan.cli.person import Person, is_there
+from toolplan.cli.progress import watching
 from toolplan.cli.words import WORDS, Tongue
 from toolplan.errors import ModelError
 from toolplan.models import Usage
 from toolplan.plan import Plan
+from toolplan.policy import PlannedCall
 from toolplan.run import StepFinished, StepStarted
 from toolplan.schedule import StepRecord
 
-__all__ = ["Interrupted", "carry_out"]
+__all__ = ["Manner", "carry_out"]
 
 See: TypeAlias = Callable[[AgentEvent], None]
+Work: TypeAlias = Callable[[Agent, See], Awaitable[Result]]
+"""What an agent is to do; it is told whom to tell every event."""
 
 
-class Interrupted(KeyboardInterrupt):
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a command shows what happens, and whether it asks a person."""
+
+    language: Tongue = "en"
+    yes: bool = False
+    as_json: bool = False
+    quiet: bool = False
+    trace: bool = False
+
+
+def carry_out(make_agent: Callable[..., Agent], work: Work, manner: Manner) -> int:
+    """Let the agent work in view of the user and print what came of it; return the exit code."""
+    as_json, language = manner.as_json, manner.language
+    interrupted = False
+    with watching(sys.stderr, language=language, quiet=manner.quiet or as_json, trace=manner.trace) as view:
+        person = Person(language, view.paused) if is_there() and not as_json else None
+        approve = _allow_all if manner.yes else person.approve if person else None
+        agent = make_agent(approve=approve, ask_user=person.answer if person else None)
+        try:
+            result = _result_of(agent, work, view.see, language)
+        except _Interrupted as interruption:
+            result, interrupted = interruption.result, True
+    code = print_result(result, language, as_json=as_json)
+    return INTERRUPTED if interrupted else code
+
+
+def _allow_all(calls: Sequence[PlannedCall], checked: CheckedPlan) -> bool:
+    return True
+
+
+class _Interrupted(KeyboardInterrupt):
     """Ctrl-C while a request was carried out; `result` says what had happened by then."""
 
     def __init__(self, result: Result) -> None:
@@ -29,11 +69,10 @@ class Interrupted(KeyboardInterrupt):
         self.result = result
 
 
-def carry_out(agent: Agent, work: Callable[[See], Awaitable[Result]], see: See, language: Tongue) -> Result:
-    """Return the result of `work`, which gets a function that is told every event.
+def _result_of(agent: Agent, work: Work, see: See, language: Tongue) -> Result:
+    """Return the result of the agent's work. When the model cannot be reached, the result says so.
 
-    When the model cannot be reached the result says so. Raises `Interrupted` on Ctrl-C, after everything that can be
-    ended has ended.
+    Raises `_Interrupted` on Ctrl-C, after everything that can be ended has ended.
     """
     memory = _Memory(agent)
 
@@ -42,14 +81,14 @@ def carry_out(agent: Agent, work: Callable[[See], Awaitable[Result]], see: See, 
         see(event)
 
     async def main() -> Result:
-        return await work(told)
+        return await work(agent, told)
 
     try:
         return asyncio.run(main())
     except ModelError as error:
         return memory.result(error.message, language)
     except KeyboardInterrupt:
-        raise Interrupted(memory.result(WORDS[language]["interrupted"], language)) from None
+        raise _Interrupted(memory.result(WORDS[language]["interrupted"], language)) from None
 
 
 class _Memory:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
@@ -46,7 +46,7 @@ _SIGNS = {
 
 
 @contextlib.contextmanager
-def on_screen(stream: TextIO, language: Tongue) -> Iterator[Screen]:
+def on_screen(stream: TextIO, language: Tongue) -> Generator[Screen]:
     """Give a live view on a terminal; afterwards the cursor and the last state of all steps are where they belong."""
     screen = Screen(Console(file=stream, highlight=False, soft_wrap=False), language)
     with screen.live():
@@ -85,7 +85,7 @@ class Screen:
         self._gone = False
 
     @contextlib.contextmanager
-    def live(self) -> Iterator[None]:
+    def live(self) -> Generator[None]:
         """Draw until the block ends, then leave the last state standing."""
         self._start()
         try:
@@ -96,7 +96,7 @@ class Screen:
             self._stop(erase=False)
 
     @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
+    def paused(self) -> Generator[None]:
         """Take the window off the terminal for a while."""
         self._stop(erase=True)
         try:

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, TextIO
 
 __all__ = ["printable", "results_apart", "say", "say_json", "set_encoding", "stream_for_results", "warn"]
@@ -21,14 +21,14 @@ _apart: TextIO | None = None
 
 
 def set_encoding() -> None:
-    """Write UTF-8 whatever the locale says; what cannot be encoded (half a surrogate pair) is written as `\\udc80`."""
+    """Write UTF-8 whatever the locale says, and half a surrogate pair as JSON would, with a backslash."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - files have it, other streams need not
 
 
 @contextlib.contextmanager
-def results_apart() -> Iterator[None]:
+def results_apart() -> Generator[None]:
     """Keep standard output for `say` and `say_json`; what others write there goes to standard error."""
     global _apart
     before = sys.stdout, _apart
@@ -41,7 +41,7 @@ def results_apart() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _own_standard_output() -> Iterator[TextIO]:
+def _own_standard_output() -> Generator[TextIO]:
     """Give a stream on the real standard output, whose descriptor means standard error meanwhile."""
     stdout: TextIO | None = sys.stdout
     if stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - it is None when the descriptor was closed

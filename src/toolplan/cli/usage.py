@@ -43,6 +43,7 @@ def _problem(error: CycloptsError, tokens: Sequence[str]) -> str:
 def _near(token: str, error: UnknownCommandError) -> str:
     from toolplan.diagnostics import nearest
 
-    commands = [name for name in (error.app or []) if not name.startswith("-")]
+    known: list[str] = list(error.app) if error.app is not None else []
+    commands = [name for name in known if not name.startswith("-")]
     near = nearest(token, commands)
     return f"; did you mean `{near}`?" if near else f"; there are {', '.join(commands)}"

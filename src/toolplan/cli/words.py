@@ -51,7 +51,7 @@ WORDS: dict[Tongue, dict[str, str]] = {
         "nothing": "changes nothing",
         "not_approved": "not approved; nothing was run",
         "needs_approval": "nothing was run: {steps} must be approved first",
-        "how_to_approve": "run it again in a terminal to be asked, or with `--yes` to allow everything that it asks for",
+        "how_to_approve": "run it again in a terminal to be asked, or with `--yes` to allow all of it",
         "needs_answer": "the plan waits for an answer to this question; run it in a terminal to be asked",
         "interrupted": "interrupted",
         "join": ", ",

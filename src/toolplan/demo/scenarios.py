@@ -12,12 +12,17 @@ from typing import Any, Literal, TypeAlias
 from toolplan.toolkits import calendar, files, mail, weather
 from toolplan.tools import Tool, ToolContext, ToolSet
 
-__all__ = ["SCENARIOS", "Scenario", "Tongue"]
+__all__ = ["CALENDAR", "CALL_SECONDS", "OUTBOX", "SCENARIOS", "SOURCE", "Scenario", "Tongue"]
 
 Tongue: TypeAlias = Literal["en", "zh"]
 
 WINTER = "2026-01-15T09:00:00"
 SUMMER = "2026-07-15T09:00:00"
+OUTBOX = "outbox"
+CALENDAR = "calendar.sqlite"
+SOURCE = Path(__file__).resolve().parent.parent
+"""The folder of files that there is on every machine: toolplan's own source."""
+
 CALL_SECONDS = 0.2
 """How long a look-up of the weather takes, as if it came from a remote service."""
 
@@ -27,7 +32,7 @@ class Scenario:
     """One demo. `prepare` lays out its tools in an empty folder; `home` is the language it is shown in by default."""
 
     name: str
-    shows: str
+    shows: dict[Tongue, str]
     requests: dict[Tongue, str]
     prepare: Callable[[Path, Tongue], Sequence[Tool]]
     now: str = WINTER
@@ -43,7 +48,7 @@ class Scenario:
 
 
 def _mail(folder: Path) -> list[Tool]:
-    return mail(sender="assistant@example.com", outbox=folder / "outbox", approval="allow")
+    return mail(sender="assistant@example.com", outbox=folder / OUTBOX, approval="allow")
 
 
 def _weather_and_mail(today: str) -> Callable[[Path, Tongue], Sequence[Tool]]:
@@ -92,7 +97,7 @@ _EVENTS: dict[Tongue, list[dict[str, Any]]] = {
 
 def _calendar_and_mail(*, without: Sequence[str] = ()) -> Callable[[Path, Tongue], Sequence[Tool]]:
     def prepare(folder: Path, language: Tongue) -> Sequence[Tool]:
-        tools = ToolSet.of(calendar(folder / "calendar.sqlite"))
+        tools = ToolSet.of(calendar(folder / CALENDAR))
         for number, event in enumerate(_EVENTS[language]):
             tools["add_event"](ToolContext(idempotency_key=f"demo-{number}"), **event)
         return [tool for tool in [*tools, *_mail(folder)] if tool.name not in without]
@@ -100,54 +105,41 @@ def _calendar_and_mail(*, without: Sequence[str] = ()) -> Callable[[Path, Tongue
     return prepare
 
 
-def _project_folder(folder: Path, language: Tongue) -> Sequence[Tool]:
-    root = folder / "project"
-    texts = {
-        "app/main.py": '"""Entry point of the shop."""\n\nfrom app import orders\n\n\ndef main():\n    orders.run()\n'
-        * 3,
-        "app/orders.py": '"""Orders: placing, changing and cancelling them."""\n\nimport sqlite3\n\n\ndef run():\n'
-        + "    pass\n" * 200,
-        "app/mailer.py": '"""Mails to customers."""\n' + "# text\n" * 80,
-        "tests/test_orders.py": "def test_run():\n    assert True\n" * 40,
-        "README.md": "A shop.\n" * 500,
-    }
-    for name, text in texts.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return files(root, writable=False)
+def _own_source(folder: Path, language: Tongue) -> Sequence[Tool]:
+    return files(SOURCE, writable=False)
 
+
+_WEATHER_REQUESTS: dict[Tongue, str] = {
+    "zh": "查明天北京的天气，如果气温低于5度，就给 me@example.com 发一封主题为“低温预警”的邮件，正文写上气温和天气状况",
+    "en": "Check tomorrow's weather in Beijing. If it is below 5 degrees, mail me@example.com a cold weather warning "
+    "that names temperature and condition.",
+}
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
         Scenario(
             "weather-cold",
-            "a condition: below 5 degrees a mail goes out",
-            {
-                "zh": "查明天北京的天气，如果气温低于5度，就给 me@example.com 发一封主题为“低温预警”的邮件，正文写上气温和天气状况",
-                "en": "Check tomorrow's weather in Beijing. If it is below 5 degrees, mail me@example.com a cold weather "
-                "warning that names temperature and condition.",
-            },
+            {"en": "a condition: below 5 degrees a mail goes out", "zh": "条件：低于 5 度才发邮件"},
+            _WEATHER_REQUESTS,
             _weather_and_mail(WINTER),
             home="zh",
             mails=1,
         ),
         Scenario(
             "weather-warm",
-            "the same plan on a warm day: no mail",
-            {
-                "zh": "查明天北京的天气，如果气温低于5度，就给 me@example.com 发一封主题为“低温预警”的邮件，正文写上气温和天气状况",
-                "en": "Check tomorrow's weather in Beijing. If it is below 5 degrees, mail me@example.com a cold weather "
-                "warning that names temperature and condition.",
-            },
+            {"en": "the same request on a warm day: no mail", "zh": "同样的请求，天气暖和，不发邮件"},
+            _WEATHER_REQUESTS,
             _weather_and_mail(SUMMER),
             now=SUMMER,
             home="zh",
         ),
         Scenario(
             "kickoff",
-            "results in a template: all meetings found, in one mail",
+            {
+                "en": "results in a template: all meetings found, in one mail",
+                "zh": "把结果写进模板：找到的会议汇总成一封邮件",
+            },
             {
                 "zh": "找出日历里所有“项目启动”会议，把它们的详情汇总成一封邮件发给 team@example.com",
                 "en": "Find all project kickoff meetings and mail their details to team@example.com in one message.",
@@ -158,23 +150,26 @@ SCENARIOS: dict[str, Scenario] = {
         ),
         Scenario(
             "cancel-lunch",
-            "something that no tool can do: said, not invented",
+            {"en": "something that no tool can do: said, not invented", "zh": "没有工具能做的事：说清缺什么，不编造"},
             {"zh": "取消明天的午餐", "en": "Cancel tomorrow's lunch."},
             _calendar_and_mail(without=("cancel_event", "update_event")),
             expected="rejected",
         ),
         Scenario(
             "largest-files",
-            "a chain: list, sort, read the beginning of the largest",
+            {
+                "en": "a chain: list, sort, read the beginning of the largest",
+                "zh": "一环扣一环：列出、排序、读最大文件的开头",
+            },
             {
                 "zh": "找出这个文件夹里最大的三个 Python 文件，并显示最大的那个的前几行",
                 "en": "Which are the three largest Python files of this folder, and how does the largest begin?",
             },
-            _project_folder,
+            _own_source,
         ),
         Scenario(
             "ten-cities",
-            "a loop whose rounds run at once",
+            {"en": "a loop whose rounds run at once", "zh": "循环：十次查询同时进行"},
             {
                 "zh": "比较十个城市明天的天气：北京、上海、广州、成都、哈尔滨、昆明、东京、新加坡、伦敦、纽约",
                 "en": "Compare tomorrow's weather in Beijing, Shanghai, Guangzhou, Chengdu, Harbin, Kunming, Tokyo, "

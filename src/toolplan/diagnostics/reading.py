@@ -48,11 +48,12 @@ def _quoted(text: str, limit: int = 60) -> str:
     "the text is not JSON",
     story="""The reply contains something that begins like a plan but cannot be read as JSON, and more than one
 reading is possible, so nothing was mended. What has only one reading (comments, trailing commas,
-single quotes, Python's True and None, typographic quotes, line breaks inside strings, keys without
-quotes) is read and reported as a repair; a missing or extra bracket never is, because it would move
-a key from one object to another. A quote inside a string is the commonest cause: write it as `\\"`.""",
-    wrong='[{"tool_name": "note", "arguments": {"text": "he said "no" twice"}}]',
-    right='[{"tool_name": "note", "arguments": {"text": "he said \\"no\\" twice"}}]',
+single quotes, Python's True and None, typographic quotes, line breaks and pairs of quotes inside
+text, keys without quotes) is read and reported as a repair. A missing or extra bracket never is,
+because it would move a key from one object to another: in the example, `result_variable` would
+become an argument.""",
+    wrong='[{"tool_name": "get_weather", "arguments": {"city": "Oslo", "result_variable": "w"}]',
+    right='[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"}]',
 )
 def broken_json(place: Place, problem: str, help: str | None = None) -> Diagnostic:
     """A text that begins like a plan and is not JSON, at the character where it goes wrong."""
@@ -225,8 +226,8 @@ def duplicate_key(place: Place, key: str) -> Diagnostic:
     "not a step",
     story="""An entry of a list of steps is not a step: it is no object, or none of its keys says what kind of
 step it is.""",
-    wrong='[{"city": "Oslo"}]',
-    right='[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}}]',
+    wrong='[{"tool_name": "get_time"}, {"city": "Oslo"}]',
+    right='[{"tool_name": "get_time"}, {"tool_name": "get_weather", "arguments": {"city": "Oslo"}}]',
 )
 def not_a_step(place: Place, found: str, known: Iterable[str] = ()) -> Diagnostic:
     """An entry of a list of steps that is none; `known` are the keys that would tell its kind."""
@@ -337,9 +338,10 @@ expressions stand in braces.""",
     wrong='[{"let": {"greeting": "good morning"}}]',
     right="""[{"let": {"greeting": "'good morning'"}}]""",
 )
-def unreadable_expression(place: Place, message: str, help: str | None = None) -> Diagnostic:
+def unreadable_expression(place: Place, message: str, help: str | None = None, text: str | None = None) -> Diagnostic:
     """Text that should be an expression of the language; the message comes from the reader of expressions."""
-    return Diagnostic("", message, place, "cannot be read", help=help)
+    notes = (f"the expression is {_quoted(text, 80)}",) if text else ()
+    return Diagnostic("", message, place, "cannot be read", notes=notes, help=help)
 
 
 @explained(

@@ -14,7 +14,7 @@ from toolplan.expressions.access import Source, empty
 from toolplan.expressions.closures import Closure, Compiler, Rule, spread
 from toolplan.expressions.faults import ArgumentFault, Fault, Missing, shown
 from toolplan.expressions.functions import FUNCTIONS
-from toolplan.expressions.limits import Budget
+from toolplan.expressions.limits import Budget, cost_of
 from toolplan.expressions.methods import METHODS
 from toolplan.values import Json
 
@@ -114,7 +114,7 @@ def _order_key(compiler: Compiler, node: ast.expr) -> Closure:
         slot = compiler.bind((node.args.posonlyargs + node.args.args)[0].arg)
         body = compiler.compile(node.body)
         compiler.bound = outside
-        cost = 2 + sum(1 for _ in ast.walk(node.body))
+        cost = 2 + cost_of(node.body)
 
         def by_lambda(budget: Budget) -> Callable[[Json], Json]:
             def key(value: Json) -> Json:
@@ -183,7 +183,7 @@ def _method_call(compiler: Compiler, node: ast.Call, function: ast.Attribute) ->
     keywords = {k.arg: compiler.compile(k.value) for k in node.keywords if k.arg is not None}
 
     def method_call(budget: Budget) -> Json:
-        value = owner(budget)
+        value: Json = owner(budget)
         method = by_kind.get(type(value))
         if method is None:
             raise _no_method(source, function, value)

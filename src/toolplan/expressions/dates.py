@@ -62,7 +62,8 @@ _ISO = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})" + _TAIL
 _SLASHED = re.compile(r"(?P<year>\d{4})(?P<cut>[/.])(?P<month>\d{1,2})(?P=cut)(?P<day>\d{1,2})" + _TAIL)
 _CHINESE = re.compile(
     r"(?P<year>\d{4})[ ]?年[ ]?(?P<month>\d{1,2})[ ]?月[ ]?(?P<day>\d{1,2})[ ]?[日号]?"
-    r"(?:[ ]?(?P<half>上午|下午|晚上|早上|中午|凌晨)?[ ]?(?P<hour>\d{1,2})(?::(?P<minute>\d{2})|[点时](?P<late>\d{1,2})?分?))?"
+    r"(?:[ ]?(?P<half>上午|下午|晚上|早上|中午|凌晨)?[ ]?(?P<hour>\d{1,2})"
+    r"(?::(?P<minute>\d{2})|[点时](?P<late>\d{1,2})?分?))?"
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(?P<word>(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6})\.?"
@@ -218,8 +219,10 @@ _FIELDS: dict[str, Callable[[Moment, bool], str]] = {
 }
 _DIRECTIVE = re.compile(r"%([-#]?)(.?)", re.DOTALL)
 _LETTERED = re.compile(r"YYYY|yyyy|MM|DD|dd|HH|mm|ss|M(?=月)|[Dd](?=[日号])|H(?=[时点])")
-_LETTERS = {"YYYY": "%Y", "yyyy": "%Y", "MM": "%m", "DD": "%d", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
-_LETTERS |= {"M": "%-m", "D": "%-d", "d": "%-d", "H": "%-H"}
+_LETTERS = {
+    "YYYY": "%Y", "yyyy": "%Y", "MM": "%m", "DD": "%d", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S",
+    "M": "%-m", "D": "%-d", "d": "%-d", "H": "%-H",
+}  # fmt: skip
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 

@@ -1,9 +1,9 @@
 """Tree -> value: each node becomes a Python closure once, and evaluating calls the closures.
 
-`Program.run` is the compiled tree. Nothing is handed to Python's compiler; a closure does one node's work on JSON values
-and nothing else, so there is no way to an attribute of a Python object: `a.b` looks up a key, a call finds its function
-or method in the tables of `functions` and `methods`. A closure takes the `Budget`, which holds the scope, the loop
-variables and what is left to spend (see `limits`).
+`Program.run` is the compiled tree. Nothing is handed to Python's compiler; a closure does one node's work on JSON
+values and nothing else, so there is no way to an attribute of a Python object: `a.b` looks up a key, a call finds its
+function or method in the tables of `functions` and `methods`. A closure takes the `Budget`, which holds the scope, the
+loop variables and what is left to spend (see `limits`).
 
 Where Python and this language differ is listed in `docs/reference/expressions.md`.
 """

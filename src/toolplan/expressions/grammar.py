@@ -11,8 +11,9 @@ from __future__ import annotations
 import ast
 import re
 import unicodedata
+from collections.abc import Callable
 from keyword import iskeyword
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from toolplan.diagnostics import nearest
 from toolplan.expressions.faults import ExpressionError
@@ -21,7 +22,6 @@ from toolplan.expressions.limits import MAX_DEPTH, MAX_INT, MAX_NODES
 from toolplan.expressions.methods import METHODS, REFUSED
 from toolplan.expressions.positions import span_of
 from toolplan.expressions.syntax import CONSTANTS
-from toolplan.values import Json
 
 __all__ = ["names_needed"]
 
@@ -428,7 +428,7 @@ class _Reader:
             self.visit(node, depth)
 
 
-_VISITS = {
+_VISITS: dict[type[ast.expr], Callable[[_Reader, Any, int], None]] = {
     ast.UnaryOp: _Reader.unary,
     ast.BinOp: _Reader.binary,
     ast.BoolOp: _Reader.logic,
@@ -485,7 +485,7 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _become_constant(node: ast.Name, value: Json) -> None:
+def _become_constant(node: ast.Name, value: bool | None) -> None:
     """Make `node` a constant in place, so that whoever reads the tree need not know the other spelling."""
     node.__class__ = ast.Constant  # type: ignore[assignment]
     constant: ast.Constant = node  # type: ignore[assignment]

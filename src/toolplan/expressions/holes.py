@@ -1,9 +1,9 @@
 """Finding the brace groups of a text: one pass from left to right, in linear time.
 
-At each `{` the group's end is looked for, by a scanner that knows Python's quotes and brackets. The group is a hole when
-what stands in it can be read as an expression that mentions a name; otherwise the brace is literal text and the search
-goes on behind it, so that a hole inside JSON is found. `{{` and `}}` are one literal brace each, but the brace that
-closes a literal group stands for itself: `{"a": {"b": 1}}` survives.
+At each `{` the group's end is looked for, by a scanner that knows Python's quotes and brackets. The group is a hole
+when what stands in it can be read as an expression that mentions a name; otherwise the brace is literal text and the
+search goes on behind it, so that a hole inside JSON is found. `{{` and `}}` are one literal brace each, but the brace
+that closes a literal group stands for itself: `{"a": {"b": 1}}` survives.
 
 Linear: a group may hold at most `MAX_LENGTH` characters and `MAX_BRACES` levels of braces, so each character is looked
 at a bounded number of times.
@@ -172,7 +172,7 @@ def _nested_spec(text: str, start: int, end: int, place: Place) -> Group | None:
 
 
 def _is_doubtful(text: str, start: int, expression: Expression, spec: str | None) -> bool:
-    """Return whether the group could as well be code: a set or CSS in braces, an argument of LaTeX, a shell variable."""
+    """Return whether the group could as well be code: a set, CSS, an argument of LaTeX, a shell variable."""
     if isinstance(expression.tree, ast.Tuple):
         return True
     if spec and not _CONVINCING_SPEC.search(spec):

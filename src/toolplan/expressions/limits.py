@@ -1,13 +1,14 @@
 """How much an expression may be, and how much evaluating one may cost.
 
-Reading is bounded by length, nesting and number of nodes. Evaluation is bounded by *steps*: every round of a loop costs
-one step and one for each node it evaluates, every 40 bytes that are produced cost one. Steps are paid before the work is
-done, so `"a" * 10**9` is refused without allocating anything. A million steps are about a tenth of a second and about
-40 MB, whichever is used up first. Work that is not in a loop needs no counting: it is bounded by the number of nodes.
+Reading is bounded by length, nesting and number of nodes. Evaluation is bounded by *steps*: every round of a loop
+costs one step and one for each node it evaluates, every 64 bytes that are produced cost one. Steps are paid before the
+work is done, so `"a" * 10**9` is refused without allocating anything. 600,000 steps are some 30 milliseconds or 38 MB,
+whichever is used up first. Work that is not in a loop needs no counting: it is bounded by the number of nodes.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 
 from toolplan.expressions.faults import Fault
@@ -21,10 +22,10 @@ __all__ = [
     "MAX_STEPS",
     "Budget",
     "check_size",
+    "cost_of",
     "exhausted",
     "pay_for_lines",
     "size_of",
-    "weight",
 ]
 
 MAX_LENGTH = 10_000
@@ -34,15 +35,15 @@ MAX_DEPTH = 100
 MAX_NODES = 5_000
 """Nodes in an expression's tree."""
 
-MAX_STEPS = 1_000_000
+MAX_STEPS = 600_000
 """Steps that one evaluation may take."""
-BYTES_PER_STEP = 40
+BYTES_PER_STEP = 64
 MAX_INT = 1 << 10_000
 """Whole numbers stay below this; it has 3,011 digits, fewer than CPython is willing to print."""
 MAX_FLOAT = 1.7976931348623157e308
 MAX_VALUE_DEPTH = 200
 MAX_WEIGHT = 4_000_000
-"""Weight of a value that leaves an expression: one for each scalar, one for every 40 characters of text."""
+"""Weight of a value that leaves an expression: one for each scalar, one for every 64 characters of text."""
 
 
 class Budget:
@@ -63,6 +64,10 @@ class Budget:
         self.steps -= steps
         if self.steps < 0:
             raise exhausted()
+
+    def spend_on(self, *values: Json) -> None:
+        """Pay for going through all of the lightest of `values`: as much as it weighs, twice."""
+        self.spend(2 * min([_weight(value, self.steps) for value in values]))
 
     def produce(self, size: int) -> None:
         """Pay for `size` bytes about to be produced. Raises `Fault` when there is not enough left."""
@@ -90,6 +95,11 @@ def pay_for_lines(budget: Budget, text: str) -> None:
     budget.produce(4 * len(text) + 70 * count)
 
 
+def cost_of(*nodes: ast.expr) -> int:
+    """Return the steps that evaluating the expressions takes, loops inside them aside: one for each node."""
+    return sum(isinstance(part, ast.expr) for node in nodes for part in ast.walk(node))
+
+
 def exhausted() -> Fault:
     """Return the fault of an evaluation that has used up its steps."""
     return Fault(
@@ -107,46 +117,42 @@ def _readable(size: int) -> str:
     return f"{size:,} bytes"
 
 
-def weight(value: Json, limit: int = MAX_WEIGHT) -> int:
-    """Return how heavy a value is: one for each scalar, container and 40 characters of text.
+def check_size(value: Json) -> None:
+    """Raise `Fault` when `value` is too large or too deep to leave an expression."""
+    if _weight(value, MAX_WEIGHT) > MAX_WEIGHT:
+        raise Fault("the value is larger than an expression may return", help="work on less at a time")
+
+
+def _weight(value: Json, limit: int) -> int:
+    """Return how heavy a value is: one for each scalar, container and 64 characters of text; about `limit` when more.
 
     A container that occurs more than once counts each time but is looked at once, so a small value that would be huge
-    when written out is recognised quickly. Raises `Fault` above `limit` and for nesting beyond `MAX_VALUE_DEPTH`.
+    when written out is recognised quickly. Raises `Fault` for nesting beyond `MAX_VALUE_DEPTH`.
     """
-    kind = type(value)
-    if kind is str:
-        return 1 + len(value) // BYTES_PER_STEP  # type: ignore[arg-type]
-    if kind is not list and kind is not dict:
-        return 1
-    return _weigh(value, limit, 0, {})  # type: ignore[arg-type]
+    if isinstance(value, str):
+        return 1 + len(value) // BYTES_PER_STEP
+    return _weigh(value, limit, 0, {}) if isinstance(value, list | dict) else 1
 
 
 def _weigh(value: list[Json] | dict[str, Json], limit: int, depth: int, known: dict[int, int]) -> int:
     if depth > MAX_VALUE_DEPTH:
         raise Fault(f"a value is nested more than {MAX_VALUE_DEPTH} levels deep")
     total = 1
-    if type(value) is dict:
+    if isinstance(value, dict):
         total += len(value)
         items = value.values()
     else:
         items = value
     for item in items:
-        kind = type(item)
-        if kind is str:
-            total += 1 + len(item) // BYTES_PER_STEP  # type: ignore[arg-type]
-        elif kind is list or kind is dict:
+        if isinstance(item, str):
+            total += 1 + len(item) // BYTES_PER_STEP
+        elif isinstance(item, list | dict):
             heavy = known.get(id(item))
             if heavy is None:
-                heavy = known[id(item)] = _weigh(item, limit, depth + 1, known)  # type: ignore[arg-type]
+                heavy = known[id(item)] = _weigh(item, limit, depth + 1, known)
             total += heavy
         else:
             total += 1
         if total > limit:
-            raise Fault("a value is larger than an expression may handle", help="work on less at a time")
+            break
     return total
-
-
-def check_size(value: Json) -> None:
-    """Raise `Fault` when `value` is too large or too deep to leave an expression."""
-    if type(value) is list or type(value) is dict:
-        _weigh(value, MAX_WEIGHT, 0, {})  # type: ignore[arg-type]

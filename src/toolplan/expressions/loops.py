@@ -12,8 +12,9 @@ from typing import TypeAlias
 from toolplan.expressions.calls import call_of
 from toolplan.expressions.closures import Closure, Compiler, LazyGenerator, Rule, gone_through, object_key
 from toolplan.expressions.faults import Fault, shown
+from toolplan.expressions.functions.registry import MISSING, NotGiven
 from toolplan.expressions.functions.sequences import spread as range_of
-from toolplan.expressions.limits import Budget, exhausted
+from toolplan.expressions.limits import Budget, cost_of, exhausted
 from toolplan.expressions.sets import distinct
 from toolplan.values import Json
 
@@ -56,13 +57,12 @@ def _fields(compiler: Compiler, node: ast.DictComp) -> Closure:
 def _compiled(compiler: Compiler, clauses: list[ast.comprehension], *inside: ast.expr) -> tuple[Closure, ...]:
     """Return the rounds of a comprehension and the closures of what it evaluates in each."""
     outside = dict(compiler.bound)
-    body = sum(1 for part in inside for _ in ast.walk(part))
     rounds: Rounds | None = None
     for clause in clauses:
         iterable = _iterable(compiler, clause.iter)
         assign = _target(compiler, clause.target)
         tests = [compiler.compile(test) for test in clause.ifs]
-        cost = 1 + body + sum(1 for test in clause.ifs for _ in ast.walk(test))
+        cost = 1 + cost_of(*inside, *clause.ifs)
         one_clause = _clause(iterable, assign, tests, cost)
         rounds = one_clause if rounds is None else _nested(rounds, one_clause)
     assert rounds is not None
@@ -99,6 +99,7 @@ def _clause(
 def _nested(outer: Rounds, inner: Rounds) -> Rounds:
     def nested(budget: Budget) -> Iterator[None]:
         for _ in outer(budget):
+            budget.steps -= 4
             yield from inner(budget)
 
     return nested
@@ -107,10 +108,14 @@ def _nested(outer: Rounds, inner: Rounds) -> Rounds:
 def _iterable(compiler: Compiler, node: ast.expr) -> Callable[[Budget], Iterable[Json]]:
     """Compile what a loop goes through; a `range(...)` is gone through without making its list."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
-        return call_of(compiler, node, "range", lambda budget, *values: range_of(*values))
+        return call_of(compiler, node, "range", _range)
     compute = compiler.compile(node)
     source = compiler.source
     return lambda budget: gone_through(source, budget, compute(budget), node)
+
+
+def _range(budget: Budget, start: Json, stop: Json | NotGiven = MISSING, step: Json = 1) -> range:
+    return range_of(start, stop, step)
 
 
 def _target(compiler: Compiler, node: ast.expr) -> Assign:

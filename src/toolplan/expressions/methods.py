@@ -10,7 +10,7 @@ import inspect
 import string
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from toolplan.expressions.faults import ArgumentFault, Fault, Missing, shown
 from toolplan.expressions.functions.registry import elements, written
@@ -149,7 +149,7 @@ def _width(budget: Budget, value: Any, position: int = 0) -> int:
 
 def _affixes(value: Any) -> str | tuple[str, ...]:
     if isinstance(value, list):
-        return tuple(_text(item) for item in value)
+        return tuple([_text(item) for item in cast("list[Json]", value)])
     return _text(value)
 
 
@@ -262,7 +262,7 @@ def join(budget: Budget, text: str, items: Any) -> str:
 def replace(budget: Budget, text: str, old: Json, new: Json, count: Json = -1) -> str:
     """The text with `old` replaced by `new` everywhere, or `count` times."""
     before, after, most = _text(old, 0), _text(new, 1), _whole(count, 2)
-    budget.spend(len(text) // 200)
+    budget.spend(len(text) // 20)
     if len(after) > len(before):
         found = text.count(before)
         if 0 <= most < found:
@@ -288,14 +288,14 @@ def endswith(budget: Budget, text: str, suffix: Json, start: Json = None, end: J
 @_method(str)
 def find(budget: Budget, text: str, sub: Json, start: Json = None, end: Json = None) -> int:
     """The index of the first `sub` in the text, -1 when there is none."""
-    budget.spend(len(text) // 200)
+    budget.spend(len(text) // 20)
     return text.find(_text(sub), _bound(start, 1), _bound(end, 2))
 
 
 @_method(str)
 def rfind(budget: Budget, text: str, sub: Json, start: Json = None, end: Json = None) -> int:
     """The index of the last `sub` in the text, -1 when there is none."""
-    budget.spend(len(text) // 200)
+    budget.spend(len(text) // 20)
     return text.rfind(_text(sub), _bound(start, 1), _bound(end, 2))
 
 
@@ -320,7 +320,7 @@ def _rindex(budget: Budget, text: str, sub: Json, start: Json = None, end: Json 
 @_method(str, name="count")
 def _count_in_text(budget: Budget, text: str, sub: Json, start: Json = None, end: Json = None) -> int:
     """How often `sub` occurs in the text."""
-    budget.spend(len(text) // 200)
+    budget.spend(len(text) // 20)
     return text.count(_text(sub), _bound(start, 1), _bound(end, 2))
 
 

@@ -30,6 +30,7 @@ _UNSIGNED = (
     rf"(?P<whole>[0-9]{{1,3}}(?:,[0-9]{{3}})+(?!{_DIGIT})|[０-９]{{1,3}}(?:[，,][０-９]{{3}})+(?!{_DIGIT})|{_DIGIT}+)"
     rf"(?P<fraction>[.．]{_DIGIT}+)?"
 )
+_FIRST = re.compile(_DIGIT)
 _NUMBER = re.compile(
     r"(?:(?<![0-9A-Za-z_０-９.)\]])(?P<sign>[-+−－＋])[ ]?)?"
     r"(?P<money>[$￥¥€£₩₹][ ]?(?P<inner>[-−])?)?"
@@ -44,7 +45,10 @@ _EXACT = Context(prec=2_000)
 def numbers_in(text: str) -> Iterator[int | float]:
     """Yield the numbers that are written in `text`, in order. Raises `Fault` for one beyond what JSON can express."""
     at = 0
-    while match := _NUMBER.search(text, at):
+    # Digits are found quickly; what stands before a number (sign, currency) is at most six characters long.
+    while digit := _FIRST.search(text, at):
+        match = _NUMBER.search(text, max(at, digit.start() - 6))
+        assert match is not None
         at = match.end()
         value = _decimal(match)
         if (match["scale"] or "") in ("亿", "万", "千万", "百万", "千", "万亿"):

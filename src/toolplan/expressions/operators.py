@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from toolplan.expressions.faults import Fault, Missing, no_order, shown
 from toolplan.expressions.functions.numeric import power
 from toolplan.expressions.functions.registry import fitting
-from toolplan.expressions.limits import Budget, size_of, weight
+from toolplan.expressions.limits import Budget, size_of
 from toolplan.expressions.sets import both, either, one_only, within, without
 from toolplan.values import Json
 
@@ -65,40 +65,37 @@ def _multiply(budget: Budget, one: Any, other: Any) -> Json:
     if type(other) in (str, list):
         one, other = other, one
     if type(one) in (str, list) and isinstance(other, int):
-        times = max(0, int(other))
-        budget.produce(60 + times * (8 * len(one) if type(one) is list else size_of(one)))
-        return one * times
+        size = 8 * len(cast("list[Json]", one)) if type(one) is list else size_of(cast("str", one))
+        budget.produce(60 + size * max(0, other))
+        return cast("Any", one) * int(other)
     raise NoOperationError
+
+
+def _bitwise(compute: Callable[[int, int], int], on_lists: Callable[[Budget, Any, Any], list[Json]]) -> Compute:
+    """Return an operator that works on the bits of whole numbers, and on lists as sets."""
+
+    def bitwise(budget: Budget, one: Any, other: Any) -> Json:
+        if isinstance(one, int) and isinstance(other, int):
+            return compute(one, other)
+        if type(one) is list and type(other) is list:
+            return on_lists(budget, one, other)
+        raise NoOperationError
+
+    return bitwise
+
+
+_or_of_lists = _bitwise(lambda one, other: one | other, either)
 
 
 def _or(budget: Budget, one: Any, other: Any) -> Json:
-    if isinstance(one, int) and isinstance(other, int):
-        return one | other
-    if _are(list, one, other):
-        return either(budget, one, other)
-    if _are(dict, one, other):
-        budget.produce(100 * (len(one) + len(other)))
-        return one | other
-    raise NoOperationError
+    if type(one) is dict and type(other) is dict:
+        left, right = cast("dict[str, Json]", one), cast("dict[str, Json]", other)
+        budget.produce(100 * (len(left) + len(right)))
+        return left | right
+    return _or_of_lists(budget, one, other)
 
 
-def _and(budget: Budget, one: Any, other: Any) -> Json:
-    if isinstance(one, int) and isinstance(other, int):
-        return one & other
-    if _are(list, one, other):
-        return both(budget, one, other)
-    raise NoOperationError
-
-
-def _xor(budget: Budget, one: Any, other: Any) -> Json:
-    if isinstance(one, int) and isinstance(other, int):
-        return one ^ other
-    if _are(list, one, other):
-        return one_only(budget, one, other)
-    raise NoOperationError
-
-
-def _on_numbers(compute: Callable[[Any, Any], int | float]) -> Compute:
+def _on_numbers(compute: Callable[[Any, Any], Any]) -> Compute:
     def on_numbers(budget: Budget, one: Any, other: Any) -> Json:
         if _numbers(one, other):
             return fitting(compute(one, other))
@@ -111,13 +108,13 @@ BINARY: dict[type[ast.operator], Compute] = {
     ast.Add: _add,
     ast.Sub: _subtract,
     ast.Mult: _multiply,
-    ast.Div: _on_numbers(operator.truediv),
-    ast.FloorDiv: _on_numbers(operator.floordiv),
-    ast.Mod: _on_numbers(operator.mod),
+    ast.Div: _on_numbers(lambda one, other: one / other),
+    ast.FloorDiv: _on_numbers(lambda one, other: one // other),
+    ast.Mod: _on_numbers(lambda one, other: one % other),
     ast.Pow: _on_numbers(power),
     ast.BitOr: _or,
-    ast.BitAnd: _and,
-    ast.BitXor: _xor,
+    ast.BitAnd: _bitwise(lambda one, other: one & other, both),
+    ast.BitXor: _bitwise(lambda one, other: one ^ other, one_only),
 }
 """What computes each operator. Raises `Fault`, `NoOperationError`, `OverflowError` or `ZeroDivisionError`."""
 
@@ -142,7 +139,7 @@ def _pay(budget: Budget, one: Json, other: Json) -> None:
     """Pay for comparing the two values: as much as the lighter one weighs."""
     if isinstance(one, list | dict):
         if type(one) is type(other):
-            budget.spend(min(weight(one, budget.steps), weight(other, budget.steps)))
+            budget.spend_on(one, other)
     elif isinstance(one, str) and len(one) > 1_000:
         budget.spend(len(one) // 1_000)
 
@@ -166,13 +163,16 @@ def _ordering(compare: Callable[[Any, Any], bool]) -> Compare:
 def _contains(budget: Budget, one: Json, other: Json) -> bool:
     if isinstance(other, str):
         if isinstance(one, str):
-            budget.spend(len(other) // 200)
+            budget.spend(len(other) // 20)
             return one in other
         if one is None:
             raise Missing("null is looked for in text")
         raise Fault(f"in text only text can be looked for, not {shown(one)}", help="turn it into text: `str(...)`")
     if isinstance(other, list):
-        budget.spend(weight(other, budget.steps) if isinstance(one, list | dict) else len(other) // 4)
+        if isinstance(one, list | dict):
+            budget.spend_on(other)
+        else:
+            budget.spend(len(other) // 4)
         return one in other
     if isinstance(other, dict):
         if isinstance(one, list | dict):

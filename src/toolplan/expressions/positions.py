@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import cast
 
 __all__ = ["span_of"]
 
@@ -14,7 +15,7 @@ _LINE_END = re.compile(r"\r\n?|\n")
 
 
 def span_of(node: ast.AST, text: str, line: int, column: int) -> tuple[int, int]:
-    """Return the start and end of `node` as character offsets in `text`, which begins at `line` and `column` of the tree.
+    """Return the start and end of `node` in characters of `text`, which begins at `line` and `column` of the tree.
 
     A node without a position of its own (an operator, a comprehension's clause) gives the span of what it holds, and
     failing that the whole text.
@@ -22,16 +23,15 @@ def span_of(node: ast.AST, text: str, line: int, column: int) -> tuple[int, int]
     if not hasattr(node, "lineno"):
         inner = next((child for child in ast.iter_child_nodes(node) if hasattr(child, "lineno")), None)
         return span_of(inner, text, line, column) if inner is not None else (0, len(text))
-    start = _offset(text, node.lineno - line, node.col_offset, column)  # type: ignore[attr-defined]
-    end_line, end_column = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
-    if end_line is None or end_column is None:
+    located = cast("ast.expr", node)
+    start = _offset(text, located.lineno - line, located.col_offset, column)
+    if located.end_lineno is None or located.end_col_offset is None:
         return start, start
-    end = _offset(text, end_line - line, end_column, column)
-    return start, max(start, end)
+    return start, max(start, _offset(text, located.end_lineno - line, located.end_col_offset, column))
 
 
 def _offset(text: str, row: int, column: int, first_column: int) -> int:
-    """Return the character offset of a byte column in a row counted from 0; `first_column` is that of the text's start."""
+    """Return the character offset of a byte column in a row counted from 0; the text starts at `first_column`."""
     start = 0
     if row <= 0:
         column -= first_column

@@ -104,8 +104,9 @@ def expression_from_node(
     """Return the expression that `node`, a part of the parsed Python text `source`, is.
 
     `place` is where `source` begins in the plan, `line` and `column` where it begins in the coordinates of `node`; the
-    expression's own place is that of the node. Raises `ExpressionError` with offsets into `source`. The tree must not be
-    used further where this changes it: constants spelt `true`, `false`, `null` become constants, `now()` becomes `now`.
+    expression's own place is that of the node. Raises `ExpressionError` with offsets into `source`. The tree must not
+    be used further where this changes it: constants spelt `true`, `false`, `null` become constants, `now()` becomes
+    `now`.
     """
     start, end = span_of(node, source, line, column)
     try:
@@ -123,10 +124,6 @@ def _read_short(text: str) -> tuple[Program, frozenset[str]]:
 
 
 def _read(text: str) -> tuple[Program, frozenset[str]]:
-    path = read_path(text)
-    if path is not None:
-        tree, name = path
-        return Program(tree, text), frozenset((name,))
     if len(text) > MAX_LENGTH:
         raise ExpressionError(
             f"the expression is {len(text):,} characters long, more than {MAX_LENGTH:,}",
@@ -134,5 +131,8 @@ def _read(text: str) -> tuple[Program, frozenset[str]]:
             len(text),
             help="compute it in several steps",
         )
+    path = read_path(text)
+    if path is not None:
+        return Program(path[0], text), frozenset((path[1],))
     tree, column = read_tree(text)
     return Program(tree, text, 1, column), names_needed(tree, text, 1, column)

@@ -1,7 +1,7 @@
 """How a value reads as text, and format specs that cannot exhaust memory.
 
-One rule serves `str(...)`, f-strings and templates, so that both notations write the same letters: text stands as it is,
-numbers as Python writes them, and `null`, `true`, `false`, lists and objects as readable JSON.
+One rule serves `str(...)`, f-strings and templates, so that both notations write the same letters: text stands as it
+is, numbers as Python writes them, and `null`, `true`, `false`, lists and objects as readable JSON.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from toolplan.errors import EvaluationError
 from toolplan.expressions.dates import format_moment, is_date_pattern, read_moment
 from toolplan.expressions.faults import Fault, Missing, shown
-from toolplan.expressions.limits import BYTES_PER_STEP, MAX_WEIGHT, Budget, weight
+from toolplan.expressions.limits import BYTES_PER_STEP, MAX_WEIGHT, Budget
 from toolplan.values import Json
 
 __all__ = ["convert", "fits_some_value", "format_value", "json_text", "render_text", "text_of"]
@@ -52,12 +52,14 @@ def text_of(value: Json, budget: Budget) -> str:
 
 def json_text(value: Json, budget: Budget) -> str:
     """Return `value` as JSON on one line with readable characters, paid from `budget`."""
-    budget.spend(weight(value, budget.steps))
+    budget.spend_on(value)
     return json.dumps(value, ensure_ascii=False)
 
 
 def convert(value: Json, conversion: str, budget: Budget) -> str:
     """Return `value` under the conversion `r`, `s` or `a`: quoted text for `r`, escaped to ASCII for `a`."""
+    if conversion not in ("r", "s", "a"):
+        raise Fault(f"`!{conversion}` is not a conversion", help="these are `!r`, `!s` and `!a`")
     if conversion == "s" or not isinstance(value, str):
         text = text_of(value, budget)
         return text if conversion != "a" else text.encode("ascii", "backslashreplace").decode("ascii")

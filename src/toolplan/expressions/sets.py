@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolplan.expressions.limits import Budget, weight
+from toolplan.expressions.limits import Budget
 from toolplan.values import Json
 
 __all__ = ["both", "distinct", "either", "one_only", "within", "without"]
@@ -53,7 +53,7 @@ def _by_identity(budget: Budget, values: Iterable[Json]) -> dict[object, Json]:
     for value in values:
         budget.spend(3)
         if isinstance(value, list | dict):
-            budget.spend(weight(value, budget.steps))
+            budget.spend_on(value)
             known.setdefault(_frozen(value), value)
         else:
             known.setdefault(value, value)

@@ -13,15 +13,15 @@ import re
 import threading
 import warnings
 from keyword import iskeyword
+from typing import Any
 
 from toolplan.expressions.faults import ExpressionError
 from toolplan.expressions.limits import MAX_DEPTH
 from toolplan.expressions.mistakes import explain_syntax, masked
-from toolplan.values import Json
 
 __all__ = ["CONSTANTS", "read_path", "read_tree"]
 
-CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None}
+CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 """What JSON writes differently from Python."""
 
 _NAME = r"[^\W\d]\w*"
@@ -54,11 +54,16 @@ def _path_tree(text: str, match: re.Match[str]) -> ast.expr:
     for step in _STEPS.finditer(text, at, match.end(2)):
         written = step.group()
         end = column(step.end())
-        where = {"lineno": 1, "col_offset": start, "end_lineno": 1, "end_col_offset": end}
+        where: dict[str, Any] = {"lineno": 1, "col_offset": start, "end_lineno": 1, "end_col_offset": end}
         if written[0] == ".":
             tree = ast.Attribute(value=tree, attr=written[1:], ctx=_LOAD, **where)
             continue
-        inside = {"lineno": 1, "col_offset": column(step.start() + 1), "end_lineno": 1, "end_col_offset": end - 1}
+        inside: dict[str, Any] = {
+            "lineno": 1,
+            "col_offset": column(step.start() + 1),
+            "end_lineno": 1,
+            "end_col_offset": end - 1,
+        }
         key = written[1:-1]
         index: ast.expr
         if key[0] in "\"'":

@@ -1,4 +1,4 @@
-"""Templates: JSON structures whose strings may hold expressions in braces.
+r"""Templates: JSON structures whose strings may hold expressions in braces.
 
     Template = Literal(value)                    a constant
              | Reference(expression)             the whole string "{expr}": the value, type and all
@@ -7,7 +7,7 @@
              | Fields((key, Template), ...)      an object; its keys are literal
 
 Which brace groups are holes is decided in `holes.py`. A few are doubtful: `{{name}}`, and groups that could as well be
-code (`{a, b}`, `\\frac{a}{b}`, `${HOME}`, `{margin:0}`). They are references where all their names are in scope and
+code (`{a, b}`, `\frac{a}{b}`, `${HOME}`, `{margin:0}`). They are references where all their names are in scope and
 literal text elsewhere; `settle` makes that decision once, and `fill` makes it at run time where nobody did.
 """
 
@@ -259,7 +259,7 @@ def names_of(template: Template) -> frozenset[str]:
 
 
 def settle(template: Template, decide: Callable[[Hole], bool]) -> Template:
-    """Return the template with each doubtful hole made a sure one where `decide` says so, and literal text elsewhere."""
+    """Return the template with each doubtful hole made a sure one where `decide` says so, else literal text."""
     return _rewrite(template, None, decide)
 
 

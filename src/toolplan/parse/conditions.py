@@ -104,4 +104,7 @@ def plain_braces(text: str) -> str:
 
     In an expression the braces would make a set of one element, which nobody writes on purpose. Text in quotes stays.
     """
+    whole = _BRACED.fullmatch(text.strip())
+    if whole and whole["path"] is not None:  # the notation's own way to write this expression
+        return text
     return _BRACED.sub(lambda match: f"({match['path']})" if match["path"] is not None else match[0], text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from keyword import iskeyword
 
 from toolplan.diagnostics import NOWHERE, Diagnostic, Place
 from toolplan.diagnostics import reading as say
@@ -40,6 +41,7 @@ MAX_ATTEMPTS = 100
 WAIT, LONGEST_WAIT = Retry().wait_seconds, Retry().max_wait_seconds
 
 _DECORATED = re.compile(r"\$\{(\w+)\}|\{(\w+)\}|[$#](\w+)\$?")
+_PROSE = re.compile(r"[^\W\d_][\w\s,.!?;:'’“”，。！？、：；-]*")
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)\s*(?:s|sec|secs|second|seconds)?\Z")
 _RETRY_KEYS = {
     **dict.fromkeys(("attempts", "maxattempts", "tries", "maxtries"), "attempts"),
@@ -105,12 +107,10 @@ class Parts:
             raise Problem(say.wrong_kind(place, key, "a name", describe(value)))
         if is_name(value):
             return value
-        name = value.strip()
-        if match := _DECORATED.fullmatch(name):
-            name = match[1] or match[2] or match[3]
+        name = _undecorated(value)
         if not is_name(name):
             suggestion = name_from(name)
-            raise Problem(say.not_a_name(place, name, suggestion, reserved=name.isidentifier()))
+            raise Problem(say.not_a_name(place, name, suggestion, reserved=iskeyword(name)))
         return name
 
     def result(self, given: Given, place: Place) -> str | None:
@@ -119,7 +119,8 @@ class Parts:
             key, value = given["result_variable"]
             return self.name(value, place.child(key), key)
         label = given["id"][1] if "id" in given else None
-        return label if isinstance(label, str) and is_name(label) else None
+        name = _undecorated(label) if isinstance(label, str) else ""
+        return name if is_name(name) else None
 
     def define(self, name: str) -> None:
         """Note that `name` may be referred to from here on."""
@@ -208,20 +209,25 @@ class Parts:
             if isinstance(template, Reference):
                 return template.expression
         whole = self.references.whole if self.references is not None else _no_reference
+        text = None
         try:
-            return parse_expression(condition_text(value, self.labels, whole), place)
+            text = condition_text(value, self.labels, whole)
+            return parse_expression(text, place)
         except UnreadableCondition as error:
             at = place.child(*error.key)
             raise Problem(say.wrong_kind(at, str(at.path[-1]), str(error), describe(value))) from None
         except ExpressionError as error:
-            raise Problem(say.unreadable_expression(place, error.message, error.help)) from None
+            raise Problem(say.unreadable_expression(place, error.message, error.help, text)) from None
 
     def _unreadable(self, value: Json, place: Place, error: ExpressionError) -> Diagnostic:
         """Return the diagnostic for a wrong expression in `value`, at its own place."""
         at = error.place
         if at == NOWHERE:
             at = place.within(error.start, error.end) if isinstance(value, str) else place
-        return say.unreadable_expression(at, error.message, error.help)
+        if not isinstance(value, str):
+            return say.unreadable_expression(at, error.message, error.help)
+        help = error.help or (f"text needs quotes of its own here: `{value!r}`" if _PROSE.fullmatch(value) else None)
+        return say.unreadable_expression(at, error.message, help, value)
 
     # --- small things ------------------------------------------------------------------------------------------------
 
@@ -264,6 +270,12 @@ class Parts:
         if not isinstance(value, dict):
             raise Problem(say.wrong_kind(place, "returns", "a JSON Schema", describe(value)))
         return _spelt_out(value)
+
+
+def _undecorated(name: str) -> str:
+    name = name.strip()
+    match = _DECORATED.fullmatch(name)
+    return match[1] or match[2] or match[3] if match else name
 
 
 def _unknown_key(kind: Kind, key: str, value: dict[str, Json], place: Place) -> Diagnostic:

@@ -91,7 +91,8 @@ class _Mender:
     wants: str = "value"
     """What comes next: `value`, `key`, `colon`, or `next` for a comma or a closing bracket."""
     comma: int = -1
-    """Where in `out` the comma stands that nothing has followed yet."""
+    """Where in `out` the comma stands that nothing has followed yet; `comma_at` is where in the text."""
+    comma_at: int = -1
     closed: bool = False
     """Whether the last token closed a bracket."""
     skip_to: int = 0
@@ -161,7 +162,7 @@ class _Mender:
             if self.wants != "next":
                 return self._unexpected(at, "`,`")
             self.wants = "value" if self.frames[-1].mark == "[" else "key"
-            self.comma = len(self.out)
+            self.comma, self.comma_at = len(self.out), at
         self.out.append(mark)
         return None
 
@@ -176,7 +177,7 @@ class _Mender:
                 f"the `{frame.mark}` of line {opened} is not closed; check the brackets around here",
             )
         if self.comma >= 0:
-            self._note("left out a comma before a closing bracket", at)
+            self._note("left out a comma before a closing bracket", self.comma_at)
             self.out[self.comma] = " "
         elif self.wants != "next" and not frame.empty:
             return self._unexpected(at, f"`{mark}`")

@@ -261,7 +261,7 @@ class Engine:
         return CallFailed(key, message, known, True, started, time.perf_counter() - self._started)
 
     async def _within(self, seconds: float, bound: Callable[[], Any], tool: Tool) -> Any:
-        """Call with a time limit. An async call is cancelled and awaited; what does not end then goes on, and is said."""
+        """Call with a time limit. An async call is cancelled and awaited; what still goes on then is reported so."""
         work = bound() if tool.is_async else self._elsewhere(bound, tool)
         call: asyncio.Future[Any] = asyncio.ensure_future(work)
         try:

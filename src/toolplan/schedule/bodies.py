@@ -82,7 +82,13 @@ class Bodies(Flow):
         frame.scope = FailScope(frame.scope)
         frame.on_finished = self._trial_finished
         inst.inner = frame
+        # The body has tickets of its own; until they are done, the handler's share stands behind them.
+        whole = inst.ticket
+        accesses, undeclared, may_fail = inst.node.blocks[1].rest(0)
+        outer = inst.frame.scope if may_fail and self._holds_back else None
+        inst.ticket = self._take_ticket((*inst.path, 1), accesses, undeclared, outer)
         self._advance(frame)
+        self._return_ticket(whole)
 
     def _trial_finished(self, frame: Frame) -> None:
         inst = frame.owner

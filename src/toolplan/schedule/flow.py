@@ -12,7 +12,7 @@ from typing import cast
 from toolplan.effects import Access
 from toolplan.errors import EvaluationError
 from toolplan.expressions import fill
-from toolplan.plan import FAIL, AskModel, AskUser, Call, ForEach, OnError, Try, While
+from toolplan.plan import FAIL, AskModel, AskUser, Call, ForEach, OnError, While
 from toolplan.schedule.events import Command, StepOutcome, StepRecord
 from toolplan.schedule.order import FailScope, OrderTable, Path, Ticket
 from toolplan.schedule.program import Collect, Node, NodeBlock, Program
@@ -84,14 +84,8 @@ class Flow:
             cell = inst.defined = Cell()
             for name in node.defines:
                 env[name] = cell
-        if kind is Try:
-            # Its body has tickets of its own; until they are done, the handler's share stands behind them.
-            accesses, undeclared, may_fail = node.blocks[1].rest(0)
-            scope = frame.scope if may_fail and self._holds_back else None
-            inst.ticket = self._take_ticket((*inst.path, 1), accesses, undeclared, scope)
-        else:
-            scope = frame.scope if node.may_fail and self._holds_back else None
-            inst.ticket = self._take_ticket(inst.path, node.accesses, node.undeclared, scope)
+        scope = frame.scope if node.may_fail and self._holds_back else None
+        inst.ticket = self._take_ticket(inst.path, node.accesses, node.undeclared, scope)
         if node.leaves:
             frame.stalled_by = inst
         self._wait_for(inst, node.waits, cells)

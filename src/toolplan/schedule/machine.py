@@ -54,6 +54,7 @@ from toolplan.schedule.events import (
     FinishRun,
     RetryDue,
     RetryLater,
+    RunOutcome,
     ShowNote,
     StartCall,
     StartRun,
@@ -191,11 +192,11 @@ class Machine(Bodies):
             tool = node.tool
             assert tool is not None
             if node.constant is not None:
-                arguments = dict(node.constant)
+                arguments = node.constant
             else:
                 scope, inst.origins = self._scope(inst)
                 arguments = cast("dict[str, Json]", fill(step.arguments, scope))
-            arguments = tool.normalise(arguments)
+            arguments = dict(tool.normalise(arguments))
             if not tool.accepts(arguments):
                 inst.arguments = arguments
                 faults = "; ".join(fault.message for fault in tool.faults(arguments))
@@ -363,7 +364,7 @@ class Machine(Bodies):
     def _finish(self, root: Frame) -> None:
         failure = root.failure or min(self._failures, key=lambda f: f.path, default=None)
         if failure is not None:
-            outcome = "replan" if failure.replan else "failed"
+            outcome: RunOutcome = "replan" if failure.replan else "failed"
             self.finished = FinishRun(outcome, None, failure.message, failure.step)
         elif self._ending is not None:
             ending = self._ending

@@ -16,9 +16,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from toolplan.effects import WORLD, Access, Resource
+
+if TYPE_CHECKING:
+    from toolplan.schedule.state import Instance
 
 __all__ = ["Exempt", "FailScope", "OrderTable", "Path", "Ticket"]
 
@@ -26,10 +29,6 @@ Path: TypeAlias = tuple[int, ...]
 
 Exempt: TypeAlias = tuple[tuple[Path, int], ...]
 """Enclosing groups of equals, outermost first: (path of the group, number of the round or member inside)."""
-
-
-class _Waiter(Protocol):
-    """Whatever wants to be told that a ticket is gone."""
 
 
 class Ticket:
@@ -42,7 +41,8 @@ class Ticket:
         self.accesses = accesses
         self.undeclared = undeclared
         self.scope = scope
-        self.waiters: list[_Waiter] = []
+        self.waiters: list[Instance] = []
+        """Whoever wants to be told when the ticket is gone."""
 
 
 class _Sorted:

@@ -13,7 +13,7 @@ Prepared once, never changed, so that the machine's work per step is small. Each
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from toolplan.effects import Access
 from toolplan.expressions import Fields, Literal, Template, names_of
@@ -120,7 +120,7 @@ class NodeBlock:
         if self._rest is None:
             accesses: tuple[Access, ...] = ()
             undeclared = may_fail = False
-            rest = [(accesses, undeclared, may_fail)]
+            rest: list[tuple[tuple[Access, ...], bool, bool]] = [(accesses, undeclared, may_fail)]
             for node in reversed(self.nodes):
                 if not set(node.accesses) <= set(accesses):
                     accesses = tuple(dict.fromkeys(accesses + node.accesses))
@@ -138,7 +138,8 @@ class Program:
     def __init__(self, plan: Plan, tools: ToolSet) -> None:
         self.plan = plan
         self.tools = tools
-        self._used = _used_names(plan)
+        self._known_names: dict[int, frozenset[str]] = {}
+        self._used = self._used_names(plan)
         steps: Block = plan.steps
         if plan.answer is not None:
             steps = (*steps, Answer("answer", plan.answer, plan.answer.place))
@@ -171,26 +172,26 @@ class Program:
             case Let():
                 self._let(node, step)
             case AskUser():
-                node.waits = tuple(names_of(step.question))
+                node.waits = tuple(self._names_of(step.question))
                 node.defines = self._kept(step.defines)
                 node.leaves = EXIT  # the run may end here, waiting; nothing after it starts before the answer
                 node.effect = True
             case AskModel():
-                node.waits = tuple(_names([step.question, step.data]))
+                node.waits = tuple(self._names_of(step.question, step.data))
                 if step.on_error.value is not None:
-                    node.waits += tuple(names_of(step.on_error.value) - set(node.waits))
+                    node.waits += tuple(self._names_of(step.on_error.value) - set(node.waits))
                 node.defines = self._kept(step.defines)
                 node.may_fail = step.on_error.action in ("fail", "replan")
             case Answer() | Note():
-                node.waits = tuple(names_of(step.text))
+                node.waits = tuple(self._names_of(step.text))
                 node.leaves = EXIT if isinstance(step, Answer) else 0
                 node.effect = isinstance(step, Answer)
             case Cannot():
-                node.waits = tuple(_names([step.reason, *step.missing]))
+                node.waits = tuple(self._names_of(step.reason, *step.missing))
                 node.leaves = EXIT
                 node.effect = True
             case Replan():
-                node.waits = tuple(names_of(step.reason))
+                node.waits = tuple(self._names_of(step.reason))
                 node.leaves = EXIT
                 node.effect = True
             case Break() | Continue():
@@ -201,7 +202,7 @@ class Program:
                 node.waits = tuple(step.test.names)
                 self._compose(node, [self._block(step.then), self._block(step.otherwise)])
             case ForEach():
-                node.waits = tuple(names_of(step.items))
+                node.waits = tuple(self._names_of(step.items))
                 node.defines = self._kept(step.defines)
                 body = self._block(step.body)
                 if step.collect is not None:
@@ -223,12 +224,12 @@ class Program:
     def _call(self, node: Node, step: Call) -> None:
         tool = self.tools[step.tool]
         node.tool = tool
-        needed = names_of(step.arguments) | set(step.depends_on)
-        if step.on_error.value is not None:
-            needed |= names_of(step.on_error.value)
-        node.waits = tuple(needed)
+        needed = self._names_of(step.arguments, step.on_error.value)
+        node.waits = tuple(needed.union(step.depends_on) if step.depends_on else needed)
         node.defines = self._kept(step.defines)
-        constant = _constant_fields(step.arguments)
+        constant = None if needed else _known_fields(step.arguments)
+        if constant is not None and len(constant) < len(step.arguments.fields):
+            constant = None  # something in it has to be evaluated, although it depends on no name
         known = constant if constant is not None else _known_fields(step.arguments)
         effects = tool.effects
         node.effect = effects.has_effects
@@ -243,14 +244,14 @@ class Program:
 
     def _let(self, node: Node, step: Let) -> None:
         ((name, template),) = step.values
-        node.waits = tuple(names_of(template))
+        node.waits = tuple(self._names_of(template))
         node.defines = (name,)
         node.may_fail = not isinstance(template, Literal)
 
     def _collect(self, loop: ForEach) -> Node:
         node = Node(Collect(loop))
-        names = names_of(loop.collect) if loop.collect is not None else frozenset[str]()
-        node.waits = tuple(names | (loop.keep.names if loop.keep else frozenset()))
+        names = self._names_of(loop.collect) if loop.collect is not None else frozenset[str]()
+        node.waits = tuple(names | (loop.keep.names if loop.keep else frozenset[str]()))
         node.captures = node.waits
         return node
 
@@ -280,6 +281,46 @@ class Program:
             assigned.discard(loop_name)
         node.assigns = tuple(sorted(assigned))
         node.captures = tuple(sorted(inside | assigned))
+
+    def _names_of(self, *templates: Template | None) -> frozenset[str]:
+        """Return the names in the templates. Each template of the plan is walked once; it lives as long as this."""
+        found: frozenset[str] = frozenset()
+        for template in templates:
+            if template is None:
+                continue
+            names = self._known_names.get(id(template))
+            if names is None:
+                names = self._known_names[id(template)] = names_of(template)
+            found = found | names if found else names
+        return found
+
+    def _used_names(self, plan: Plan) -> set[str]:
+        used: set[str] = set()
+        for step in walk(plan.steps):
+            match step:
+                case Call():
+                    used |= self._names_of(step.arguments, step.on_error.value)
+                    used.update(step.depends_on)
+                case If() | While():
+                    used |= step.test.names
+                case ForEach():
+                    used |= self._names_of(step.items, step.collect)
+                    used |= step.keep.names if step.keep else frozenset[str]()
+                case Let():
+                    used |= self._names_of(*(template for _, template in step.values))
+                case AskUser():
+                    used |= self._names_of(step.question)
+                case AskModel():
+                    used |= self._names_of(step.question, step.data, step.on_error.value)
+                case Answer() | Note():
+                    used |= self._names_of(step.text)
+                case Cannot():
+                    used |= self._names_of(step.reason, *step.missing)
+                case Replan():
+                    used |= self._names_of(step.reason)
+                case _:
+                    pass
+        return used | self._names_of(plan.answer)
 
     def _kept(self, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(name for name in names if name in self._used)
@@ -313,59 +354,6 @@ def _without_on_error(step: Call | AskModel) -> Call | AskModel:
             step.tool_place,
         )
     return AskModel(step.id, step.question, step.data, step.returns, step.result, step.defines, OnError(), step.place)
-
-
-def _names(templates: Iterable[Template]) -> frozenset[str]:
-    found: frozenset[str] = frozenset()
-    for template in templates:
-        found |= names_of(template)
-    return found
-
-
-def _used_names(plan: Plan) -> Collection[str]:
-    used: set[str] = set()
-    for step in walk(plan.steps):
-        match step:
-            case Call():
-                used |= names_of(step.arguments)
-                used.update(step.depends_on)
-                if step.on_error.value is not None:
-                    used |= names_of(step.on_error.value)
-            case If() | While():
-                used |= step.test.names
-            case ForEach():
-                used |= names_of(step.items)
-                used |= names_of(step.collect) if step.collect is not None else set()
-                used |= step.keep.names if step.keep else set()
-            case Let():
-                for _, template in step.values:
-                    used |= names_of(template)
-            case AskUser():
-                used |= names_of(step.question)
-            case AskModel():
-                used |= names_of(step.question) | names_of(step.data)
-                if step.on_error.value is not None:
-                    used |= names_of(step.on_error.value)
-            case Answer() | Note():
-                used |= names_of(step.text)
-            case Cannot():
-                used |= _names([step.reason, *step.missing])
-            case Replan():
-                used |= names_of(step.reason)
-            case _:
-                pass
-    if plan.answer is not None:
-        used |= names_of(plan.answer)
-    return used
-
-
-def _constant_fields(arguments: Fields) -> dict[str, Json] | None:
-    """Return the arguments when nothing in them depends on a name."""
-    if names_of(arguments):
-        return None
-    if all(isinstance(template, Literal) for _, template in arguments.fields):
-        return {name: template.value for name, template in arguments.fields if isinstance(template, Literal)}
-    return None
 
 
 def _known_fields(arguments: Fields) -> dict[str, Json]:

@@ -49,7 +49,7 @@ class Ending:
     __slots__ = ("missing", "outcome", "text")
 
     def __init__(self, outcome: RunOutcome, text: str, missing: tuple[str, ...] = ()) -> None:
-        self.outcome = outcome
+        self.outcome: RunOutcome = outcome
         self.text = text
         self.missing = missing
 

@@ -76,13 +76,18 @@ class _Absent(Exception):
 
 
 def run_in_written_order(
-    checked: CheckedPlan, *, now: str = "2026-01-01T00:00:00", ask: Callable[[str], str] | None = None
+    checked: CheckedPlan,
+    *,
+    now: str = "2026-01-01T00:00:00",
+    ask: Callable[[str], str] | None = None,
+    read: Callable[[str, Json, dict[str, Json]], Json] | None = None,
 ) -> Reference:
     """Return how the plan ends when its steps run one after the other.
 
-    Tools are called directly, so they must be plain functions; `ask` answers `ask_user` and `ask_model`.
+    Tools are called directly, so they must be plain functions; they take no time, so nothing ever times out. `ask`
+    answers `ask_user`; `read` answers `ask_model`, given its question, its data and its schema (without it, `ask` does).
     """
-    run = _Run(checked, ask)
+    run = _Run(checked, ask, read)
     env: Env = {"now": now, **checked.plan.inputs}
     steps: Block = checked.plan.steps
     if checked.plan.answer is not None:
@@ -97,9 +102,15 @@ def run_in_written_order(
 
 
 class _Run:
-    def __init__(self, checked: CheckedPlan, ask: Callable[[str], str] | None) -> None:
+    def __init__(
+        self,
+        checked: CheckedPlan,
+        ask: Callable[[str], str] | None,
+        read: Callable[[str, Json, dict[str, Json]], Json] | None,
+    ) -> None:
         self.tools = checked.tools
         self.ask = ask
+        self.read = read
         self.calls: list[tuple[str, dict[str, Json], str]] = []
 
     def block(self, steps: Block, env: Env) -> None:
@@ -161,10 +172,7 @@ class _Run:
                         _need(name, env)
                 value = self.made(step, cast("dict[str, Json]", _fill(step.arguments, env)))
             else:
-                question = render_text(_fill(step.question, env))
-                if self.ask is None:
-                    raise ToolFailed("nobody can be asked")
-                value = self.ask(question)
+                value = self.asked(step, env)
         except (EvaluationError, ToolFailed) as error:
             match on_error.action:
                 case "skip":
@@ -182,18 +190,35 @@ class _Run:
         for name in step.defines:
             env[name] = value
 
+    def asked(self, step: AskModel | AskUser, env: Env) -> Json:
+        question = render_text(_fill(step.question, env))
+        if isinstance(step, AskModel):
+            data = _fill(step.data, env)
+            if self.read is not None:
+                return self.read(question, data, step.returns)
+        if self.ask is None:
+            raise ToolFailed("nobody can be asked")
+        return self.ask(question)
+
     def made(self, step: Call, arguments: dict[str, Json]) -> Json:
         tool = self.tools[step.tool]
         normal = dict(tool.normalise(arguments))
         if not tool.accepts(normal):
             raise ToolFailed("; ".join(fault.message for fault in tool.faults(normal)))
-        try:
-            value = tool.to_value(tool.bind(normal)())
-        except Exception as error:
-            self.calls.append((step.tool, normal, "failed"))
-            raise ToolFailed(str(error)) from None
-        self.calls.append((step.tool, normal, "succeeded"))
-        return value
+        retry = step.retry or tool.retry
+        is_safe = tool.idempotent or not tool.effects.has_effects
+        attempts = retry.attempts if retry is not None and is_safe else 1
+        while True:
+            attempts -= 1
+            try:
+                value = tool.to_value(tool.bind(normal)())
+            except Exception as error:
+                self.calls.append((step.tool, normal, "failed"))
+                if not attempts:
+                    raise ToolFailed(str(error)) from None
+            else:
+                self.calls.append((step.tool, normal, "succeeded"))
+                return value
 
     def attempt(self, step: Try, env: Env) -> None:
         before = dict(env)
@@ -207,11 +232,10 @@ class _Run:
             self.block(step.handler, env)
 
     def for_each(self, step: ForEach, env: Env) -> None:
-        items = _fill(step.items, env)
-        if isinstance(items, dict):
-            items = list(items)
-        if not isinstance(items, list):
+        given = cast(Json, _fill(step.items, env))
+        if not isinstance(given, list | dict):
             raise EvaluationError("`for_each` goes through a list")
+        items: list[Json] = list(given)
         carried = [name for name in assigned_names(step.body) if name in env and name != step.name]
         collected: list[Json] = []
         rounds: list[tuple[Block, Env]] = []

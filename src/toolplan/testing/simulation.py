@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from toolplan.errors import ToolFailed
 from toolplan.schedule import (
     AskModelNow,
     AskUserNow,
@@ -26,6 +27,7 @@ from toolplan.schedule import (
     StepRecord,
 )
 from toolplan.schedule.invariants import check_all
+from toolplan.values import Json
 
 if TYPE_CHECKING:
     from toolplan.check import CheckedPlan
@@ -55,10 +57,13 @@ def simulate(
     now: str = "2026-01-01T00:00:00",
     durations: Callable[[str, random.Random], float] | None = None,
     ask: Callable[[str], str] | None = None,
+    read: Callable[[str, Json, dict[str, Json]], Json] | None = None,
 ) -> Simulation:
     """Run a checked plan on the scheduler in simulated time; the seed decides durations and instants of effects.
 
-    Tools are called directly, so they must be plain functions. The machine's invariants are checked after every event.
+    Tools are called directly, so they must be plain functions. `ask` and `read` answer questions as they do for
+    `run_in_written_order`; without an answer to come, the simulation ends with `finish=None`, as a run that waits. The
+    machine's invariants are checked after every event.
     """
     rng = random.Random(seed)
     machine = Machine(
@@ -78,7 +83,9 @@ def simulate(
 
     def start(command: StartCall) -> None:
         took = durations(command.tool, rng) if durations else rng.choice([0.0, rng.random(), 10 * rng.random()])
-        begun, ended = clock, clock + took
+        limit = command.timeout_seconds
+        is_late = limit is not None and took > limit
+        begun, ended = clock, clock + (limit if limit is not None and is_late else took)
         spans.append((command.tool, command.arguments, begun, ended))
         tool = checked.tools[command.tool]
 
@@ -93,6 +100,11 @@ def simulate(
         def end() -> Event | None:
             if command.key in cancelled:
                 return None
+            if is_late:
+                known = "unknown" if tool.effects.has_effects else "none"
+                return CallFailed(
+                    command.key, f"the call took longer than {limit:g} seconds", known, True, begun, ended
+                )
             if command.key not in results:
                 act()
             value, error = results.pop(command.key)
@@ -118,7 +130,8 @@ def simulate(
                     later(clock + wait, lambda key=key: RetryDue(key))
                 case AskModelNow(key=key, question=question) | AskUserNow(key=key, question=question):
                     if ask is not None:
-                        later(clock + rng.random(), lambda key=key, q=question: CallSucceeded(key, ask(q)))
+                        reply = ask(question)
+                        later(clock + rng.random(), lambda key=key, reply=reply: CallSucceeded(key, reply))
                 case _:
                     pass
 
@@ -131,3 +144,24 @@ def simulate(
             carry_out(machine.on(event))
             check_all(machine)
     return Simulation(machine.finished, sorted(machine.records, key=lambda r: r.path), clock, spans)
+
+
+def _reply(
+    question: AskModelNow | AskUserNow,
+    ask: Callable[[str], str] | None,
+    read: Callable[[str, Json, dict[str, Json]], Json] | None,
+) -> Callable[[], Event] | None:
+    """Return what gives the reply to a question, None when nobody does."""
+
+    def answered(answer: Callable[[], Json]) -> Callable[[], Event]:
+        def reply() -> Event:
+            try:
+                return CallSucceeded(question.key, answer())
+            except ToolFailed as error:
+                return CallFailed(question.key, error.message, "none", retryable=False)
+
+        return reply
+
+    if isinstance(question, AskModelNow) and read is not None:
+        return answered(lambda: read(question.question, question.data, question.returns))
+    return answered(lambda: ask(question.question)) if ask is not None else None

@@ -94,7 +94,7 @@ PAIRS: dict[str, tuple[str, Any]] = {
                 "for_each": "cities",
                 "as": "c",
                 "do": [{"tool_name": "get", "arguments": {"city": "{c}"}, "result_variable": "_1"}],
-                "collect": "f'{c}: {_1.temp}'",
+                "collect": {"$text": "{c}: {_1.temp}"},
                 "result_variable": "ws",
             }
         ],

@@ -8,12 +8,13 @@ from typing import Any, TypeAlias, cast
 
 from toolplan.expressions.faults import ArgumentFault, Fault, Missing, no_order, shown
 from toolplan.expressions.functions.registry import MISSING, NotGiven, as_number, as_whole, elements, fitting, function
-from toolplan.expressions.limits import Budget, weight
+from toolplan.expressions.limits import Budget
 from toolplan.values import Json
 
 __all__: list[str] = []
 
 Key: TypeAlias = "Callable[[Json], Json]"
+NUMERIC = frozenset({int, float, bool})
 Values: TypeAlias = "Json | Iterator[Json]"
 
 
@@ -29,11 +30,11 @@ def _len(budget: Budget, x: Json) -> int:
 def _sum(budget: Budget, items: Values, start: Json = 0) -> Json:
     """The sum of numbers; with `start=[]` the lists in a list put one after the other."""
     values = elements(budget, items)
-    budget.spend(len(values) // 4)
+    budget.spend(len(values) // 2)
     if isinstance(start, list):
         return _joined(budget, values, start)
     first = as_number(start, "start")
-    for index, value in enumerate(values):
+    for index, value in enumerate(() if NUMERIC.issuperset(map(type, values)) else values):
         if not isinstance(value, int | float):
             if value is None:
                 raise Missing(f"`sum` adds numbers, but element {index} is null")
@@ -93,7 +94,8 @@ def _keys(budget: Budget, values: list[Json], key: object) -> list[Json]:
     keys = values if measure is None else [measure(value) for value in values]
     if keys and isinstance(keys[0], list):
         # Lists in lists may be shared, and so take longer to compare than was paid for when they were made.
-        budget.spend(weight(keys, budget.steps) * max(1, len(keys).bit_length()) // 4)
+        for _ in range(0, len(keys).bit_length(), 4):
+            budget.spend_on(keys)
     return keys
 
 
@@ -109,7 +111,7 @@ def _no_order(keys: list[Json]) -> Fault:
 
 @function("sorted")
 def _sorted(budget: Budget, items: Values, *, key: object = MISSING, reverse: Json = False) -> list[Json]:
-    """The elements in order; `key` is a field's name (`price`, `a.b`) or a lambda, `reverse=True` puts largest first."""
+    """The elements in order; `key` is a field's name (`price`, `a.b`) or a lambda, `reverse=True` turns them round."""
     values = elements(budget, items)
     largest_first = bool(as_whole(reverse, "reverse"))
     budget.spend(len(values) // 2 * max(1, len(values).bit_length() // 4))

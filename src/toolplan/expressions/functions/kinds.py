@@ -86,7 +86,7 @@ def _dict(budget: Budget, pairs: Json | Iterator[Json] | NotGiven = MISSING) -> 
 
 @function("isinstance", special=True)
 def _isinstance(budget: Budget, x: Json, kind: object) -> bool:
-    """Whether the value is of the kind `str`, `int`, `float`, `bool`, `list` or `dict`, or of one of several in brackets."""
+    """Whether the value is a `str`, `int`, `float`, `bool`, `list` or `dict`, or one of several kinds in brackets."""
     raise AssertionError("its arguments are not computed first: see `calls`")
 
 

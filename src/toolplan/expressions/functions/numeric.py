@@ -121,7 +121,7 @@ def _number(budget: Budget, text: Json, default: Json | NotGiven = MISSING) -> J
     if isinstance(text, int | float) and not isinstance(text, bool):
         return text
     if isinstance(text, str):
-        budget.spend(len(text) // 100)
+        budget.spend(len(text) // 20)
         for found in numbers_in(text):
             return found
         if isinstance(default, NotGiven):

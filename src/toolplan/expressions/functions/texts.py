@@ -23,7 +23,7 @@ _EMAIL = re.compile(
 def _find_urls(budget: Budget, text: Json) -> list[Json]:
     """The http and https addresses in a text, in order, without the punctuation after them."""
     plain = as_text(text)
-    budget.spend(len(plain) // 20)
+    budget.spend(len(plain) // 10)
     found: list[Json] = []
     for match in _URL.finditer(plain):
         budget.produce(100 + len(match.group()))
@@ -49,7 +49,7 @@ def _trimmed(url: str) -> str:
 def _find_emails(budget: Budget, text: Json) -> list[Json]:
     """The e-mail addresses in a text, in order."""
     plain = as_text(text)
-    budget.spend(len(plain) // 20)
+    budget.spend(len(plain) // 5)
     found: list[Json] = []
     for match in _EMAIL.finditer(plain):
         budget.produce(200)

@@ -55,7 +55,7 @@ def _timeout(node: ast.Call) -> float | None:
     given = [keyword.value for keyword in node.keywords if keyword.arg == "timeout"] + node.args[1:2]
     match given:
         case [ast.Constant(value=int() | float() as seconds)] if seconds > 0:
-            return float(seconds)
+            return seconds
         case _:
             return None
 

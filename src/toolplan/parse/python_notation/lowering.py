@@ -232,7 +232,11 @@ class Lowering(abc.ABC):
         for value in node.values:
             match value:
                 case ast.Constant(value=str(text)):
-                    parts.append(text)
+                    last = parts[-1] if parts else None
+                    if isinstance(last, str):
+                        parts[-1] = last + text
+                    else:
+                        parts.append(text)
                 case ast.FormattedValue(value=inner, conversion=letter, format_spec=format):
                     spec = _plain(format)
                     if format is not None and spec is None:

@@ -148,28 +148,27 @@ class Values(Lowering):
         return self.built(f"[{shown}]", node, **parts)
 
     def _logic(self, node: ast.BoolOp, out: list[Step]) -> ast.expr:
-        late = next((i for i, value in enumerate(node.values) if i and value in self.survey.active), None)
-        if late is None:
+        if self.survey.active.isdisjoint(node.values[1:]):
             return self.rebuild(node, out)
         result = self.fresh()
-        self.assign(result, self._part(node, 0, late), out, self.place(node))
-        rest: list[Step] = []
-        self.assign(result, self._part(node, late, len(node.values)), rest, self.place(node))
-        so_far = self.name(result, node)
-        test = so_far if isinstance(node.op, ast.And) else self.built("not value", node, value=so_far)
-        out.append(If("", self.expression(test), tuple(rest), place=self.place(node)))
-        return so_far
+        self._decide(node, node.values, result, out)
+        return self.name(result, node)
 
-    def _part(self, node: ast.BoolOp, start: int, end: int) -> ast.expr:
-        """Return some neighbouring operands of `node` as an expression of their own."""
-        values = node.values[start:end]
-        if len(values) == 1:
-            return values[0]
-        part = ast.BoolOp(node.op, values, lineno=values[0].lineno, col_offset=values[0].col_offset)
-        part.end_lineno, part.end_col_offset = values[-1].end_lineno, values[-1].end_col_offset
-        if not self.survey.active.isdisjoint(values):
-            self.survey.active.add(part)
-        return part
+    def _decide(self, node: ast.BoolOp, values: Sequence[ast.expr], result: str, out: list[Step]) -> None:
+        """Append the steps that give `result` the value of some operands of `node`, evaluated as far as needed."""
+        late = next((i for i, value in enumerate(values) if i and value in self.survey.active), len(values))
+        if late == 1:
+            self.assign(result, values[0], out, self.place(node))
+        else:
+            parts = {f"value{i}": self.value(value, out) for i, value in enumerate(values[:late])}
+            word = " and " if isinstance(node.op, ast.And) else " or "
+            self.let(result, self.built(word.join(parts), node, **parts), out, self.place(node))
+        if late < len(values):
+            rest: list[Step] = []
+            self._decide(node, values[late:], result, rest)
+            so_far = self.name(result, node)
+            test = so_far if isinstance(node.op, ast.And) else self.built("not value", node, value=so_far)
+            out.append(If("", self.expression(test), tuple(rest), place=self.place(node)))
 
     def _choice(self, node: ast.IfExp, out: list[Step]) -> ast.expr:
         if self.survey.active.isdisjoint((node.body, node.orelse)):
@@ -181,24 +180,32 @@ class Values(Lowering):
     def _comparison(self, node: ast.Compare, out: list[Step]) -> ast.expr:
         if self.survey.active.isdisjoint(node.comparators[1:]):
             return self.rebuild(node, out)
-        # `a < b < f()` is `a < b and b < f()`, with `b` computed once
-        left = self.value(node.left, out)
-        middle = self.value(node.comparators[0], out)
-        if not isinstance(middle, ast.Name | ast.Constant):
-            name = self.fresh()
-            self.let(name, middle, out, self.place(node))
-            middle = self.name(name, node.comparators[0])
-        first = self._compared(left, node.ops[:1], [middle])
-        second = self._compared(middle, node.ops[1:], node.comparators[1:])
-        both = ast.copy_location(ast.BoolOp(ast.And(), [first, second]), node)
-        self.survey.active.update((second, both))
-        return self._logic(both, out)
+        result = self.fresh()
+        self._compare(node, 0, self.value(node.left, out), result, out)
+        return self.name(result, node)
 
-    def _compared(self, left: ast.expr, ops: list[ast.cmpop], right: list[ast.expr]) -> ast.Compare:
-        compared = ast.Compare(left, ops, right, lineno=left.lineno, col_offset=left.col_offset)
-        compared.end_lineno, compared.end_col_offset = right[-1].end_lineno, right[-1].end_col_offset
-        self.rebuilt.add(compared)
-        return compared
+    def _compare(self, node: ast.Compare, index: int, left: ast.expr, result: str, out: list[Step]) -> None:
+        """Append the steps of a chained comparison from operator number `index` on, evaluated as far as needed.
+
+        `a < b < f()` is `a < b and b < f()`, with `b` computed once.
+        """
+        place = self.place(node)
+        operators = [_COMPARISONS[type(op)] for op in node.ops[index:]]
+        operands = node.comparators[index:]
+        if self.survey.active.isdisjoint(operands[1:]):
+            parts = {f"right{i}": self.value(operand, out) for i, operand in enumerate(operands)}
+            chain = "".join(f" {operator} {name}" for operator, name in zip(operators, parts, strict=True))
+            self.let(result, self.built(f"left{chain}", node, left=left, **parts), out, place)
+            return
+        right = self.value(operands[0], out)
+        if not isinstance(right, ast.Name | ast.Constant):
+            name = self.fresh()
+            self.let(name, right, out, place)
+            right = self.name(name, operands[0])
+        self.let(result, self.built(f"left {operators[0]} right", node, left=left, right=right), out, place)
+        rest: list[Step] = []
+        self._compare(node, index + 1, right, result, rest)
+        out.append(If("", self.expression(self.name(result, node)), tuple(rest), place=place))
 
     def _error_field(self, node: ast.Attribute, error: ast.Name, attribute: str) -> ast.expr:
         """Return a field of a caught error, which is only its message."""
@@ -207,3 +214,17 @@ class Values(Lowering):
         if attribute in ("message", "msg", "detail", "reason"):
             return self.stand_in(error, node)
         return node
+
+
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.In: "in",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.NotEq: "!=",
+    ast.NotIn: "not in",
+}

@@ -1,0 +1,91 @@
+"""The catalogue of reading problems: each code's examples do what they say, and the words keep to the rules."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from toolplan.diagnostics import catalogue, render
+from toolplan.errors import PlanRejected
+from toolplan.parse import parse
+
+ENTRIES = [entry for code, entry in sorted(catalogue.items()) if "TP101" <= code <= "TP122"]
+NOT_BY_DEFAULT = {"TP107", "TP122"}
+"""Examples too large to write out, or about what the caller demands."""
+
+
+def test_the_codes_are_here():
+    assert [entry.code for entry in ENTRIES] == [f"TP{number}" for number in range(101, 123)]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=[entry.code for entry in ENTRIES])
+def test_the_examples(entry):
+    parse(entry.right)
+    if entry.code in NOT_BY_DEFAULT:
+        return
+    with pytest.raises(PlanRejected) as caught:
+        parse(entry.wrong)
+    (problem,) = caught.value.diagnostics
+    assert problem.code == entry.code
+    shown = render(problem, caught.value.source)
+    assert shown.startswith(f"error[{entry.code}]: {problem.message}\n")
+    for text in (problem.message, problem.help or "", *problem.notes):
+        assert not re.search(r"!\s|invalid|illegal", text)
+        assert not text.endswith(".")
+    assert problem.message[0].islower() or not problem.message[0].isalpha()
+
+
+GOLDEN = {
+    '[{"tool_name": "a"}, {"tool_name": "b", "argumnets": {"x": 1}}]': """\
+error[TP112]: a `call` step has no key `argumnets`
+ --> plan:1:41  ($[1].argumnets)
+  |
+1 | [{"tool_name": "a"}, {"tool_name": "b", "argumnets": {"x": 1}}]
+  |                                         ^^^^^^^^^^^ unknown key
+  = note: its keys are `tool_name`, `arguments`, `result_variable`, `depends_on`, `on_error`, `retry`, \
+`timeout_seconds`, `if`
+  = help: did you mean `arguments`?""",
+    '[{"tool_name": "a", "args": {"x": 1}, "parameters": {"x": 2}}]': """\
+error[TP115]: `parameters` and `args` both give the step's `arguments`, and they differ
+ --> plan:1:39  ($[0].parameters)
+  |
+1 | [{"tool_name": "a", "args": {"x": 1}, "parameters": {"x": 2}}]
+  |                                       ^^^^^^^^^^^^ given here again
+  |                     ------ given here
+  = help: keep one of them, as `arguments`""",
+    '{"steps": [\n  {"tool_name": "send", "arguments": {"to": "北京", "text": "x"': """\
+error[TP102]: the plan ends before it is complete
+ --> plan:2:62
+  |
+1 | {"steps": [
+  | - opened here
+2 |   {"tool_name": "send", "arguments": {"to": "北京", "text": "x"
+  |                                                                ^ the text ends here
+  = note: still open: `{` `[` `{` `{`
+  = help: send the whole plan again; if it was too long, make it shorter (a loop instead of many steps)""",
+}
+
+
+@pytest.mark.parametrize("text", GOLDEN)
+def test_the_words_as_they_are_shown(text: str):
+    with pytest.raises(PlanRejected) as caught:
+        parse(text)
+    (problem,) = caught.value.diagnostics
+    assert render(problem, caught.value.source) == GOLDEN[text]
+
+
+def test_the_same_facts_without_drawing():
+    with pytest.raises(PlanRejected) as caught:
+        parse('[{"tool_name": "a", "arguments": "{year: >}"}]')
+    (problem,) = caught.value.diagnostics
+    assert problem.to_dict(caught.value.source) == {
+        "code": "TP118",
+        "severity": "error",
+        "message": "the arguments of step 1 (`a`) cannot be read: `{year: >}` is not JSON",
+        "path": "$[0].arguments",
+        "line": 1,
+        "column": 34,
+        "text": '"{year: >}"',
+        "help": 'write the arguments as an object: "arguments": {"name": value}',
+    }
