@@ -13,6 +13,7 @@ import asyncio
 import dataclasses
 import datetime as dt
 import inspect
+import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from toolplan.answer import cannot_text, failure_text, plain_results
 from toolplan.check import CheckedPlan, Limits, check
 from toolplan.diagnostics import Diagnostic, Source, render_all
 from toolplan.effects import INDEPENDENT
-from toolplan.errors import PlanRejected, UsageError
+from toolplan.errors import ModelError, PlanRejected, UsageError
 from toolplan.models import Message, Model, ModelRequest, Reply, Usage, model_from_name
 from toolplan.parse import CannotPlan, Prose, parse
 from toolplan.plan import Plan
@@ -53,6 +54,8 @@ __all__ = [
     "ReplyStreamed",
     "Result",
 ]
+
+_log = logging.getLogger("toolplan.agent")
 
 Outcome: TypeAlias = Literal["succeeded", "failed", "waiting", "rejected"]
 Language: TypeAlias = Literal["auto", "en", "zh"]
@@ -332,7 +335,11 @@ class Agent:
             now=turn.now,
             context=self.context,
         )
-        reply = await turn.infer(messages, "answer")
+        try:
+            reply = await turn.infer(messages, "answer")
+        except ModelError as error:  # what was done is done; the user must hear of it all the same
+            text = run.text or plain_results(run.steps, turn.language)
+            return turn.result("succeeded", text, run, error=f"the answer could not be worded: {error}")
         return turn.result("succeeded", reply.text.strip(), run)
 
     async def _approved(self, asks: Sequence[PlannedCall], checked: CheckedPlan) -> bool | None:
@@ -484,9 +491,13 @@ class _Turn:
         )
 
     def tell(self, event: AgentEvent) -> None:
-        """Tell whoever watches."""
-        if self.watch is not None:
+        """Tell whoever watches. A watcher that fails spoils nothing, as in a run."""
+        if self.watch is None:
+            return
+        try:
             self.watch(event)
+        except Exception:
+            _log.exception("a watcher failed on %s", type(event).__name__)
 
 
 def _with_undeclared(tools: ToolSet, undeclared: str) -> ToolSet:

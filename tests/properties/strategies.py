@@ -179,7 +179,7 @@ def _fresh(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     def copy(value: Any) -> Any:
         if isinstance(value, tuple):
             return tuple(copy(item) for item in value)
-        if isinstance(value, Step.__args__ + (OnError,)):  # type: ignore[attr-defined]
+        if isinstance(value, (*Step.__args__, OnError)):  # type: ignore[attr-defined]
             return dataclasses.replace(
                 value, **{f.name: copy(getattr(value, f.name)) for f in dataclasses.fields(value)}
             )
@@ -204,6 +204,8 @@ def shape(value: Any) -> Any:
             return ("literal", repr(value.value))
         case Expression():
             return ast.dump(value.tree)
+        case Reference(expression=Expression(tree=ast.JoinedStr(values=parts))):  # text that looks like a reference
+            return ("text", tuple(_f_string_part(part) for part in parts))
         case Reference():
             return ("reference", shape(value.expression))
         case Text():
@@ -228,6 +230,14 @@ def shape(value: Any) -> Any:
             return (type(value).__name__, *(shape(getattr(value, name)) for name in fields))
         case _:
             return repr(value)
+
+
+def _f_string_part(part: ast.expr) -> Any:
+    if isinstance(part, ast.Constant):
+        return repr(part.value)
+    assert isinstance(part, ast.FormattedValue)
+    spec = part.format_spec.values[0].value if isinstance(part.format_spec, ast.JoinedStr) else None  # type: ignore[attr-defined]
+    return (ast.dump(part.value), spec, chr(part.conversion) if part.conversion > 0 else None)
 
 
 _IGNORED = {"place", "tool_place", "source", "notation", "repairs"}
@@ -263,7 +273,7 @@ def mutations(draw: st.DrawFn, corpus: list[str]) -> str:
             )
             | st.text(max_size=5)
             | st.just(text[start:end] * 2)
-            | st.sampled_from(corpus).map(lambda other: other[: end - start + 5])
+            | st.sampled_from(corpus).map(lambda other: other[:30])
         )
         text = text[:start] + piece + text[end:]
     return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from hypothesis import HealthCheck, given, settings
+
 from properties.strategies import plans, shape
 from toolplan.parse import CannotPlan, parse
 from toolplan.plan import Cannot, Plan

@@ -15,7 +15,6 @@ from cyclopts import CycloptsError
 from toolplan.cli.app import app
 from toolplan.cli.outputs import FAILED, INTERRUPTED, OK, USAGE, complain
 from toolplan.cli.streams import results_apart, set_encoding, warn
-from toolplan.cli.usage import usage_message
 from toolplan.errors import ToolplanError, UsageError
 
 if TYPE_CHECKING:
@@ -44,6 +43,8 @@ def _run(tokens: list[str], *, as_json: bool) -> int:
     try:
         command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
     except CycloptsError as error:
+        from toolplan.cli.usage import usage_message
+
         return complain(usage_message(error, tokens), USAGE, as_json=as_json)
     if command.__module__ != "toolplan.cli.app":  # --help and --version
         command(*bound.args, **bound.kwargs)

@@ -43,7 +43,7 @@ def print_result(result: Result, language: Tongue, *, as_json: bool) -> int:
         warn(words["needs_answer"])
     elif result.outcome == "rejected" and result.approvals:
         warn(words["not_approved"])
-    elif not result.answer and result.error:
+    elif result.error and (result.outcome == "succeeded" or not result.answer):
         warn(result.error)
     return code
 

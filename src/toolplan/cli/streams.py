@@ -81,7 +81,7 @@ def stream_for_results() -> TextIO:
 def say(text: str = "") -> None:
     """Print a result."""
     stream = stream_for_results()
-    print(printable(text) if stream.isatty() else text, file=stream)
+    print(printable(text) if stream.isatty() else text, file=stream, flush=True)
 
 
 def say_json(value: Any) -> None:

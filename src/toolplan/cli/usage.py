@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from cyclopts import CycloptsError
 from cyclopts.exceptions import MissingArgumentError, UnknownCommandError, UnusedCliTokensError
 
+from toolplan.diagnostics import nearest
+
 __all__ = ["usage_message"]
 
 _EXAMPLES = {
@@ -32,6 +34,8 @@ def _problem(error: CycloptsError, tokens: Sequence[str]) -> str:
             name = names[0] if names else argument.name
             if error.keyword is None and not argument.tokens:
                 example = _EXAMPLES.get(name)
+                if near := nearest(name, (token for token in error.unused_tokens or () if token.startswith("--"))):
+                    return f"there is no option `{near}`; did you mean `{name}`?"
                 return f"`{name}` is missing" + (f": {example}" if example else "")
             return f"`{error.keyword or name}` needs a value"
         case UnusedCliTokensError(unused_tokens=[token, *_]):
@@ -41,8 +45,6 @@ def _problem(error: CycloptsError, tokens: Sequence[str]) -> str:
 
 
 def _near(token: str, error: UnknownCommandError) -> str:
-    from toolplan.diagnostics import nearest
-
     known: list[str] = list(error.app) if error.app is not None else []
     commands = [name for name in known if not name.startswith("-")]
     near = nearest(token, commands)

@@ -120,13 +120,13 @@ def undefined_name(
     elif later:
         notes.append(f"`{name}` is defined later, by step `{later}`")
         help = f"put step `{later}` before this one"
+    elif near and not is_tool:
+        help = f"did you mean `{near}`?"
     elif owner:
         written = f'"{{{owner[1]}}}"' if in_template else f"`{owner[1]}`"
         help = f"`{owner[0]}` has a field `{owner[1].rpartition('.')[2]}`; write {written}"
     elif is_tool:
         help = f"`{name}` is a tool; call it in a step of its own and use that step's result"
-    elif near:
-        help = f"did you mean `{near}`?"
     elif is_alone and not in_template:
         help = f"if text is meant, it needs quotes of its own: \"'{name}'\""
     if defined:

@@ -7,6 +7,7 @@ and in an expression position `{"$text": "..."}` for text with holes.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 
@@ -186,10 +187,14 @@ _LIKE_REFERENCE = re.compile(r"#E\d|\$[^\W\d]\w*[^$]*\$|^\s*\$[^\W\d]|\$\{(?!\s)
 
 def _expression(expression: Expression) -> Json:
     """Return an expression for a position where text is one."""
+    text = _apart(expression)
+    return {"$expr": text} if "{" in text else text
+
+
+def _apart(expression: Expression) -> str:
+    """Return the expression's text, in parentheses where its own brace would touch another one."""
     text = expression.text.strip()
-    if "{" not in text:
-        return text
-    return {"$expr": f"({text})" if text.startswith("{") else text}
+    return f"({text})" if text.startswith("{") else text
 
 
 def _operand(template: Template) -> Json:
@@ -197,7 +202,8 @@ def _operand(template: Template) -> Json:
     if isinstance(template, Reference):
         return _expression(template.expression)
     if isinstance(template, Text):
-        return {"$text": _text(template)}
+        text = _text(template)
+        return {"$text": text} if isinstance(text, str) else text
     if isinstance(template, Literal) and isinstance(template.value, str):
         plain = not _LIKE_REFERENCE.search(template.value)
         return repr(template.value) if plain else {"$literal": template.value}
@@ -236,11 +242,9 @@ def _literal(value: Json) -> Json:
 
 
 def _reference(template: Reference) -> Json:
-    text = template.expression.text.strip()
+    text = _apart(template.expression)
     written = f"{{{text}}}"
-    if _is(parse_template(written), template):
-        return written
-    return {"$expr": f"({text})" if text.startswith("{") else text}
+    return written if _is(parse_template(written), template) else {"$expr": text}
 
 
 def _text(template: Text) -> Json:
@@ -265,7 +269,7 @@ def _hole(hole: Hole, *, after_dollar: bool) -> str:
         return hole.raw
     space = " " if after_dollar else ""
     conversion = f"!{hole.conversion}" if hole.conversion else ""
-    return f"{{{space}{hole.expression.text.strip()}{conversion}{f':{hole.spec}' if hole.spec else ''}}}"
+    return f"{{{space}{_apart(hole.expression)}{conversion}{f':{hole.spec}' if hole.spec else ''}}}"
 
 
 def _f_string(template: Text) -> str:
@@ -285,7 +289,7 @@ def _is(read: Template, meant: Template) -> bool:
     if isinstance(meant, Literal):
         return isinstance(read, Literal) and read.value == meant.value
     if isinstance(meant, Reference):
-        return isinstance(read, Reference) and read.expression.text.strip() == meant.expression.text.strip()
+        return isinstance(read, Reference) and _are_same(read.expression, meant.expression)
     if not isinstance(read, Text) or not isinstance(meant, Text) or len(read.parts) != len(meant.parts):
         return False
     return all(_is_part(a, b) for a, b in zip(read.parts, meant.parts, strict=True))
@@ -294,8 +298,12 @@ def _is(read: Template, meant: Template) -> bool:
 def _is_part(read: str | Hole, meant: str | Hole) -> bool:
     if isinstance(read, str) or isinstance(meant, str):
         return read == meant
-    same = read.expression.text.strip() == meant.expression.text.strip()
+    same = _are_same(read.expression, meant.expression)
     return same and (read.spec, read.conversion) == (meant.spec, meant.conversion)
+
+
+def _are_same(read: Expression, meant: Expression) -> bool:
+    return read.text.strip() == meant.text.strip() or ast.dump(read.tree) == ast.dump(meant.tree)
 
 
 # --- layout ----------------------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def run_in_written_order(
     """Return how the plan ends when its steps run one after the other.
 
     Tools are called directly, so they must be plain functions; they take no time, so nothing ever times out. `ask`
-    answers `ask_user`; `read` answers `ask_model`, given its question, its data and its schema (without it, `ask` does).
+    answers `ask_user`; `read` answers `ask_model`, given the question, the data and the schema (without it, `ask`).
     """
     run = _Run(checked, ask, read)
     env: Env = {"now": now, **checked.plan.inputs}

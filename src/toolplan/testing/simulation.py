@@ -128,10 +128,10 @@ def simulate(
                     cancelled.add(command.key)
                 case RetryLater(key=key, wait_seconds=wait):
                     later(clock + wait, lambda key=key: RetryDue(key))
-                case AskModelNow(key=key, question=question) | AskUserNow(key=key, question=question):
-                    if ask is not None:
-                        reply = ask(question)
-                        later(clock + rng.random(), lambda key=key, reply=reply: CallSucceeded(key, reply))
+                case AskModelNow() | AskUserNow():
+                    reply = _reply(command, ask, read)
+                    if reply is not None:
+                        later(clock + (durations("ask", rng) if durations else rng.random()), lambda reply=reply: reply)
                 case _:
                     pass
 
@@ -150,18 +150,16 @@ def _reply(
     question: AskModelNow | AskUserNow,
     ask: Callable[[str], str] | None,
     read: Callable[[str, Json, dict[str, Json]], Json] | None,
-) -> Callable[[], Event] | None:
-    """Return what gives the reply to a question, None when nobody does."""
-
-    def answered(answer: Callable[[], Json]) -> Callable[[], Event]:
-        def reply() -> Event:
-            try:
-                return CallSucceeded(question.key, answer())
-            except ToolFailed as error:
-                return CallFailed(question.key, error.message, "none", retryable=False)
-
-        return reply
-
-    if isinstance(question, AskModelNow) and read is not None:
-        return answered(lambda: read(question.question, question.data, question.returns))
-    return answered(lambda: ask(question.question)) if ask is not None else None
+) -> Event | None:
+    """Return the reply to a question, None when nobody gives one."""
+    value: Json
+    try:
+        if isinstance(question, AskModelNow) and read is not None:
+            value = read(question.question, question.data, question.returns)
+        elif ask is not None:
+            value = ask(question.question)
+        else:
+            return None
+    except ToolFailed as error:
+        return CallFailed(question.key, error.message, "none", retryable=False)
+    return CallSucceeded(question.key, value)

@@ -136,6 +136,23 @@ def test_what_a_loop_has_not_unfolded_yet_keeps_its_place() -> None:
     assert not overlap(simulation)
 
 
+def test_what_a_stalled_round_has_not_issued_yet_keeps_its_place() -> None:
+    body = [
+        call("slow", result="n", value="{i}"),
+        {"if": "n > 5", "then": [{"continue": True}]},
+        call("send", to="ann", text="in"),
+    ]
+    simulation = run({"for_each": [1], "as": "i", "do": body}, call("inbox"))
+    assert [name for name, *_ in simulation.spans] == ["slow", "send", "inbox"]
+
+
+def test_the_rounds_behind_the_window_keep_their_place() -> None:
+    body = [call("slow", result="n", value="{i}"), call("send", to="ann", text="{str(n)}")]
+    simulation = run({"for_each": [1, 2, 3, 4, 5, 6], "as": "i", "do": body}, call("inbox"), window=2)
+    assert [name for name, *_ in simulation.spans][-1] == "inbox"
+    assert LOG == [f"ann:{n}" for n in range(1, 7)]
+
+
 def test_what_a_branch_has_not_decided_yet_keeps_its_place() -> None:
     run(
         call("slow", result="n", value=3),
