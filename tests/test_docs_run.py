@@ -58,7 +58,8 @@ class Reader:
     def run_python(self, block: Block) -> None:
         place = f"{named(self.page)}:{block.line}"
         if ">>>" in block.text:
-            test = doctest.DocTestParser().get_doctest(block.text, self.module.__dict__, place, place, block.line)
+            test = doctest.DocTestParser().get_doctest(block.text, {}, place, place, block.line)
+            test.globs = self.module.__dict__  # given to the parser, it would be copied, and names would not live on
             said = io.StringIO()
             runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
             assert runner.run(test, out=said.write, clear_globs=False).failed == 0, said.getvalue()

@@ -25,6 +25,7 @@ _WORDS = {
         "failed_plain": "This did not work: {error}",
         "done": "Done before that: {steps}.",
         "nothing_done": "Nothing was changed or sent.",
+        "nothing_else": "Nothing else was changed or sent.",
         "not_run": "Not run because of it: {steps}.",
         "unknown": "Nobody knows whether these took effect: {steps}.",
         "cannot": "This cannot be done: {reason}",
@@ -38,6 +39,7 @@ _WORDS = {
         "failed_plain": "没有完成：{error}",
         "done": "在此之前已完成：{steps}。",
         "nothing_done": "没有改动或发送任何东西。",
+        "nothing_else": "没有改动或发送其他任何东西。",
         "not_run": "因此没有执行：{steps}。",
         "unknown": "不知道是否已经生效：{steps}。",
         "cannot": "无法完成：{reason}",
@@ -75,7 +77,9 @@ def failure_text(
     if done:
         lines.append(words["done"].format(steps=_names(done, words)))
     elif not unknown:
-        lines.append(words["nothing_done"])
+        # A call that failed may have changed something before it did; nobody but the tool could tell.
+        tried = any(step.outcome == "failed" and step.tool in changes for step in steps)
+        lines.append(words["nothing_else" if tried else "nothing_done"])
     if unknown:
         lines.append(words["unknown"].format(steps=_names(unknown, words)))
     if not_run:

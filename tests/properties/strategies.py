@@ -204,8 +204,6 @@ def shape(value: Any) -> Any:
             return ("literal", repr(value.value))
         case Expression():
             return ast.dump(value.tree)
-        case Reference(expression=Expression(tree=ast.JoinedStr(values=parts))):  # text that looks like a reference
-            return ("text", tuple(_f_string_part(part) for part in parts))
         case Reference():
             return ("reference", shape(value.expression))
         case Text():
@@ -230,14 +228,6 @@ def shape(value: Any) -> Any:
             return (type(value).__name__, *(shape(getattr(value, name)) for name in fields))
         case _:
             return repr(value)
-
-
-def _f_string_part(part: ast.expr) -> Any:
-    if isinstance(part, ast.Constant):
-        return repr(part.value)
-    assert isinstance(part, ast.FormattedValue)
-    spec = part.format_spec.values[0].value if isinstance(part.format_spec, ast.JoinedStr) else None  # type: ignore[attr-defined]
-    return (ast.dump(part.value), spec, chr(part.conversion) if part.conversion > 0 else None)
 
 
 _IGNORED = {"place", "tool_place", "source", "notation", "repairs"}

@@ -49,7 +49,7 @@ __all__ = ["resolve"]
 Scope: TypeAlias = "dict[str, Step | None]"
 """The names that have a value, each with the step whose result it is; None for `let` values and loop variables."""
 
-MAX_MISSING = 100
+MAX_MISSING = 50
 """After so many unknown names nobody reads on."""
 
 Definer: TypeAlias = Call | AskModel | AskUser | ForEach
@@ -295,6 +295,8 @@ class _Names:
     def unknown(self, expression: Expression, scope: Scope) -> dict[str, str]:
         """Note the names of the expression that have no value here; return what bare fields stand for."""
         paths: dict[str, str] = {}
+        if len(self.missing) >= MAX_MISSING:
+            return paths
         for name in sorted(expression.names - scope.keys()):
             node = _first_use(expression.tree, name)
             place = expression.place_of(node)
@@ -304,7 +306,7 @@ class _Names:
                 self.found.append(say.bare_field(place, name, meant))
             elif name in self.missing:
                 self.missing[name].further.append(place)
-            elif len(self.missing) < MAX_MISSING:
+            else:
                 here = (self.current, self.after_body)
                 self.missing[name] = _Missing(name, expression, place, dict(scope), here)
         return paths

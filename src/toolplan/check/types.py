@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from toolplan.check.fitting import Fitting, origin_of, spot_of, words_of
-from toolplan.diagnostics import Diagnostic
+from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.diagnostics import calls as say
 from toolplan.expressions import Expression, Literal, Template
 from toolplan.expressions.infer import infer, infer_template, narrow_by
@@ -102,14 +102,18 @@ class _Types:
     def __init__(self, tools: ToolSet) -> None:
         self.tools = tools
         self.found: dict[Diagnostic, None] = {}
+        self.warned: set[str] = set()
         self.results: dict[str, Call] = {}
         """The call that a name's value came from last."""
         self.loops: list[_Loop] = []
         self.silent = False
 
     def report(self, findings: Sequence[Diagnostic]) -> None:
-        if not self.silent:
-            self.found.update(dict.fromkeys(findings))
+        """Note what was found, unless this walk is silent. A warning that was given already is not repeated."""
+        for finding in () if self.silent else findings:
+            if finding.severity is Severity.ERROR or finding.message not in self.warned:
+                self.warned.add(finding.message)
+                self.found[finding] = None
 
     # --- steps ---
 
@@ -320,12 +324,12 @@ def _met(a: Env | None, b: Env | None) -> Env | None:
 def _kept(before: Env, exits: list[Env]) -> Env:
     """Return what is known after a loop, or at its head: the names from before it, as each exit leaves them.
 
-    What only the body defines ends with the round.
+    What only the body defines ends with the round. What a test has shown about parts of values stays.
     """
     result = exits[0]
     for each in exits[1:]:
         result = join_env(result, each)
-    return {name: found for name, found in result.items() if name in before}
+    return {name: found for name, found in result.items() if name in before or not name.isidentifier()}
 
 
 def _list_inside(found: Type, words: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import importlib
 import sys
 import traceback
 from collections.abc import Sequence
@@ -59,26 +60,25 @@ def load_toolset(references: Sequence[str]) -> ToolSet:
     from toolplan.tools import ToolSet
     from toolplan.toolsources.local import load_tools
 
-    try:
-        return ToolSet.of(tool for reference in references for tool in load_tools(reference))
-    except UsageError as error:
-        if isinstance(error.__cause__, Exception | SystemExit) and (story := _story(error.__cause__)):
-            raise UsageError(f"{error}\n{story}") from error
-        raise
+    tools: list[ToolSet] = []
+    for reference in references:
+        try:
+            tools.append(load_tools(reference))
+        except UsageError as error:
+            place = reference.rpartition(":")[0] or reference
+            named = str(error) if place in str(error) else f"`{reference}`: {error}"
+            raise UsageError(f"{named}\n{_story(error)}".rstrip()) from error
+    return ToolSet.of(tools)
 
 
-def _story(error: BaseException) -> str:
-    """Return the part of a traceback that is about the user's own code; empty when none is."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = str(Path(__file__).parent.parent)
-    theirs = [frame for frame in frames if not frame.filename.startswith((ours, "<frozen"))]
-    if isinstance(error, SyntaxError):  # its own lines name the place
-        shown = traceback.format_exception_only(error)
-    elif theirs:
-        shown = traceback.format_list(theirs)
-    else:
-        return ""
-    return "".join(shown).rstrip()
+def _story(error: UsageError) -> str:
+    """Return the part of the traceback that is about the user's own code; empty when none is."""
+    cause = error.__cause__ or error
+    if isinstance(cause, SyntaxError):  # its own lines name the place
+        return "".join(traceback.format_exception_only(cause)).rstrip()
+    ours = (str(Path(__file__).parent.parent), str(Path(importlib.__file__).parent), "<frozen")
+    frames = traceback.extract_tb(cause.__traceback__)
+    return "".join(traceback.format_list([f for f in frames if not f.filename.startswith(ours)])).rstrip()
 
 
 def model_for(name: str | None, base_url: str | None) -> Model | None:

@@ -14,11 +14,12 @@ from cyclopts import CycloptsError
 
 from toolplan.cli.app import app
 from toolplan.cli.outputs import FAILED, INTERRUPTED, OK, USAGE, complain
-from toolplan.cli.streams import results_apart, set_encoding, warn
+from toolplan.cli.streams import OutputFailed, results_apart, set_encoding, warn
 from toolplan.errors import ToolplanError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from multiprocessing.process import BaseProcess
 
 __all__ = ["main"]
 
@@ -33,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         code = _run(tokens, as_json="--json" in tokens)
     except BrokenPipeError:  # whoever read our output has seen enough
+        code = FAILED
+    except OutputFailed as error:
+        warn(f"toolplan: {error}")
         code = FAILED
     except KeyboardInterrupt:  # a second one, or one while the result was printed
         code = INTERRUPTED
@@ -50,20 +54,23 @@ def _run(tokens: list[str], *, as_json: bool) -> int:
         command(*bound.args, **bound.kwargs)
         return OK
     with results_apart():
-        return _guarded(lambda: command(*bound.args, **bound.kwargs), as_json=as_json)
+        code, message = _guarded(lambda: command(*bound.args, **bound.kwargs))
+        if message is not None:
+            complain(message, code, as_json=as_json, whole=command.__name__ in ("ask", "run", "demo"))
+    return code
 
 
-def _guarded(command: Callable[[], int], *, as_json: bool) -> int:
-    """Return the command's exit code; turn what it raises into words and a code."""
+def _guarded(command: Callable[[], int]) -> tuple[int, str | None]:
+    """Return the command's exit code, or one for what it raised, with a message."""
     try:
-        return command()
+        return command(), None
     except UsageError as error:
-        return complain(str(error), USAGE, as_json=as_json)
+        return USAGE, str(error)
     except ToolplanError as error:
-        return complain(str(error), FAILED, as_json=as_json)
+        return FAILED, str(error)
     except KeyboardInterrupt:
-        return complain("interrupted", INTERRUPTED, as_json=as_json)
-    except BrokenPipeError:
+        return INTERRUPTED, "interrupted"
+    except (BrokenPipeError, OutputFailed):
         raise
     except Exception as error:
         if os.environ.get("TOOLPLAN_DEBUG"):
@@ -72,7 +79,7 @@ def _guarded(command: Callable[[], int], *, as_json: bool) -> int:
             traceback.print_exc()
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         hint = "this is a bug of toolplan; set TOOLPLAN_DEBUG=1 and run it again to see where it happened"
-        return complain(f"unexpected {what}\n{hint}", FAILED, as_json=as_json)
+        return FAILED, f"unexpected {what}\n{hint}"
 
 
 def _leave(code: int) -> NoReturn:
@@ -84,27 +91,22 @@ def _leave(code: int) -> NoReturn:
             with contextlib.suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             code = code or FAILED
+    calls = [*_processes(), *(thread for thread in threading.enumerate() if thread.name.startswith("toolplan"))]
     deadline = time.monotonic() + GRACE_SECONDS
-    calls = [thread for thread in threading.enumerate() if thread.name.startswith("toolplan")]
-    for thread in calls:
-        thread.join(max(0.0, deadline - time.monotonic()))
-    if any(thread.is_alive() for thread in calls) or _busy_processes():
+    for call in calls:
+        call.join(max(0.0, deadline - time.monotonic()))
+    if any(call.is_alive() for call in calls):
         warn("toolplan: a call was still running; it was ended with the program")
+        for process in _processes():
+            process.kill()
         os._exit(code)
     sys.exit(code)
 
 
-def _busy_processes() -> bool:
-    """Whether a tool's own process is still at work; if so, it is ended."""
+def _processes() -> list[BaseProcess]:
+    """Return the processes in which tools run; they would outlive this one."""
     if "multiprocessing" not in sys.modules:
-        return False
+        return []
     import multiprocessing
 
-    children = multiprocessing.active_children()
-    deadline = time.monotonic() + GRACE_SECONDS
-    for child in children:
-        child.join(max(0.0, deadline - time.monotonic()))
-    alive = [child for child in children if child.is_alive()]
-    for child in alive:
-        child.kill()
-    return bool(alive)
+    return multiprocessing.active_children()

@@ -17,12 +17,21 @@ __all__ = ["FAILED", "INTERRUPTED", "OK", "USAGE", "WAITING", "complain", "print
 OK, FAILED, USAGE, WAITING, INTERRUPTED = 0, 1, 2, 3, 130
 
 
-def complain(message: str, code: int, *, as_json: bool) -> int:
-    """Print why a command could not do its work; return `code`."""
-    if as_json:
-        say_json({"outcome": "usage" if code == USAGE else "failed", "error": message})
-    else:
+def complain(message: str, code: int, *, as_json: bool, whole: bool = False) -> int:
+    """Print why a command could not do its work; return `code`.
+
+    With `whole` the document has every key that the command's documents have.
+    """
+    if not as_json:
         warn(f"toolplan: {message}")
+    elif code == USAGE:
+        say_json({"outcome": "usage", "error": message})
+    elif whole:
+        from toolplan.agent import Result
+
+        say_json(Result("failed", "", error=message).to_dict())
+    else:
+        say_json({"outcome": "failed", "error": message})
     return code
 
 

@@ -39,12 +39,14 @@ class View(Protocol):
 
 
 @contextmanager
-def watching(stream: TextIO, *, language: Tongue = "en", quiet: bool = False, trace: bool = False) -> Generator[View]:
+def watching(
+    stream: TextIO | None, *, language: Tongue = "en", quiet: bool = False, trace: bool = False
+) -> Generator[View]:
     """Give the view that fits the stream: live in a terminal, else a line an event; none of either if `quiet`.
 
     With `trace` every value between the stages is shown whole: reply, plan, diagnostics, arguments, results.
     """
-    if quiet and not trace:
+    if stream is None or (quiet and not trace):
         yield _Silence()
     elif trace or not _is_lively(stream):
         yield _Lines(stream, language, trace=trace)

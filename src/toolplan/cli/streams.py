@@ -14,7 +14,16 @@ import sys
 from collections.abc import Generator
 from typing import Any, TextIO
 
-__all__ = ["printable", "results_apart", "say", "say_json", "set_encoding", "stream_for_results", "warn"]
+__all__ = [
+    "OutputFailed",
+    "printable",
+    "results_apart",
+    "say",
+    "say_json",
+    "set_encoding",
+    "stream_for_results",
+    "warn",
+]
 
 _apart: TextIO | None = None
 """The stream for results while they are kept apart."""
@@ -65,7 +74,6 @@ def _own_standard_output() -> Generator[TextIO]:
             os.dup2(nowhere.fileno(), 1)
     try:
         yield stream
-        stream.flush()
     finally:
         with contextlib.suppress(OSError):
             os.dup2(kept, 1)
@@ -78,15 +86,28 @@ def stream_for_results() -> TextIO:
     return _apart or sys.stdout
 
 
+class OutputFailed(Exception):
+    """A result cannot be written: the disk is full, say. A reader that has gone is a `BrokenPipeError`."""
+
+
 def say(text: str = "") -> None:
-    """Print a result."""
+    """Print a result. Raises `OutputFailed` or `BrokenPipeError`."""
     stream = stream_for_results()
-    print(printable(text) if stream.isatty() else text, file=stream, flush=True)
+    _write(printable(text) if stream.isatty() else text, stream)
 
 
 def say_json(value: Any) -> None:
-    """Print the one JSON document."""
-    print(json.dumps(value, ensure_ascii=False, indent=2), file=stream_for_results())
+    """Print the one JSON document. Raises `OutputFailed` or `BrokenPipeError`."""
+    _write(json.dumps(value, ensure_ascii=False, indent=2), stream_for_results())
+
+
+def _write(text: str, stream: TextIO) -> None:
+    try:
+        print(text, file=stream, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputFailed(f"the output cannot be written: {error.strerror or error}") from error
 
 
 def warn(text: str = "", *, end: str = "\n") -> None:

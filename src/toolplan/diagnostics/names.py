@@ -22,6 +22,8 @@ __all__ = [
 ]
 
 MAX_LISTED = 8
+MAX_COMPARED = 500
+"""A similar name is looked for among so many."""
 
 
 def listed(names: Sequence[str]) -> str:
@@ -111,7 +113,7 @@ def undefined_name(
     `ended` the loop that took it along; `owner` is the one result with the field that is read, and the path to it.
     `is_alone`: the whole expression is this name, so that text without quotes may have been meant.
     """
-    near = nearest(name, [known for known, _ in defined])
+    near = nearest(name, [known for known, _ in defined[:MAX_COMPARED]])
     notes: list[str] = []
     help = None
     if ended:

@@ -88,10 +88,15 @@ class Program:
                 start, end = span_of(fault.node or self.tree, self.text, self.line, self.column)
                 raise EvaluationError(fault.message, start=start, end=end, help=fault.help) from None
             except RecursionError:
-                message = "a value is nested too deeply to compute with"
-                raise EvaluationError(message, start=0, end=len(self.text)) from None
+                raise self._beyond("a value is nested too deeply to compute with") from None
+            except (ValueError, OverflowError):
+                raise self._beyond("a value is beyond what can be computed with") from None
 
         return evaluate
+
+    def _beyond(self, message: str) -> EvaluationError:
+        """Return the error of values that are no JSON or beyond its usual limits, such as NaN from a caller's scope."""
+        return EvaluationError(message, start=0, end=len(self.text))
 
     def _source(self, node: ast.AST) -> str:
         """Return the text of a node on one line, shortened for messages."""

@@ -142,6 +142,8 @@ def _group(text: str, start: int, place: Place) -> Group | Unread | None:
         if spec and "{" in spec:
             return _nested_spec(text, start, end, place)
     written = text[start + 1 : cut]
+    if not written or written.isspace():
+        return None
     problem = None
     try:
         expression = parse_expression(written, place.within(start + 1, cut))

@@ -61,6 +61,8 @@ def explain_syntax(text: str, error: Exception, shift: int) -> tuple[str, int, i
     if "\0" in text:
         at = text.index("\0")
         return "an expression cannot hold the character U+0000", at, at + 1, None
+    if surrogate := re.search("[\ud800-\udfff]", text):
+        return "half of a surrogate pair is no character", *surrogate.span(), None
     if isinstance(error, RecursionError | MemoryError):
         return "the expression is nested too deeply", 0, len(text), "compute it in several steps"
     plain = masked(text)

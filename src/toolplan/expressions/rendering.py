@@ -33,6 +33,8 @@ def render_text(value: Json) -> str:
         return text_of(value, Budget({}, steps=MAX_WEIGHT))
     except Fault as fault:
         raise EvaluationError(fault.message, help=fault.help) from None
+    except (ValueError, RecursionError):
+        raise EvaluationError("the value cannot be written as text: it is too large or nested too deeply") from None
 
 
 def text_of(value: Json, budget: Budget) -> str:

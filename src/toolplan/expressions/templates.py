@@ -132,6 +132,7 @@ def _parse(value: Json, place: Place, depth: int) -> Template:
     if isinstance(value, dict):
         if len(value) == 1:
             if "$literal" in value:
+                _check_literal(value["$literal"], place.child("$literal"))
                 return Literal(value["$literal"], place)
             if "$expr" in value:
                 return Reference(_explicit(value["$expr"], place.child("$expr")), place)
@@ -146,6 +147,17 @@ def _parse(value: Json, place: Place, depth: int) -> Template:
 def _check_depth(depth: int, place: Place) -> None:
     if depth >= MAX_NESTING:
         raise ExpressionError(f"a value is nested more than {MAX_NESTING} levels deep", place=place)
+
+
+def _check_literal(value: Json, place: Place) -> None:
+    """Raise `ExpressionError` for a constant that is nested too deeply to be copied."""
+    level = [value]
+    for depth in range(MAX_NESTING + 2):
+        inner = [item for item in level if isinstance(item, list | dict)]
+        if not inner:
+            return
+        _check_depth(depth, place)
+        level = [item for part in inner for item in (part.values() if isinstance(part, dict) else part)]
 
 
 def _explicit(text: Json, place: Place) -> Expression:

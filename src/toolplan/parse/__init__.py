@@ -15,6 +15,8 @@ from toolplan.errors import PlanRejected
 from toolplan.parse.extract import Text, extract
 from toolplan.parse.json_notation import read_json_plan
 from toolplan.parse.json_text import MAX_LEVELS
+from toolplan.parse.python_notation import read_program
+from toolplan.parse.python_notation.finding import find_bare_program, find_program
 from toolplan.parse.reading import CannotPlan, Prose, Reading
 from toolplan.tools import ToolSet
 from toolplan.values import Json
@@ -39,17 +41,27 @@ def parse(
     """
     names = tools.names if isinstance(tools, ToolSet) else tools or ()
     text = reply if isinstance(reply, str) else _as_text(reply, name)
+    if notation == "python":
+        program = find_program(text, names, name)
+        if program is None:
+            raise PlanRejected([say.no_plan(Place(start=0, end=1), notation)], Source(text, name))
+        return _read_program(program, tools)
+    if notation == "auto" and (program := find_bare_program(text, names, name)) is not None:
+        return _read_program(program, tools)
     found = extract(text, names, name)
     if not isinstance(found, Text):
         return read_json_plan(found, names)
-    source = Source(text, name)
-    if notation != "auto":
-        raise PlanRejected([say.no_plan(Place(start=0, end=1), notation)], source)
-    if found.blocks:
-        block = found.blocks[0]
-        place = Place(start=block.start, end=min(block.start + 1, len(text)))
-        raise PlanRejected([say.unread_notation(place, block.language)], source)
+    if notation == "json":
+        raise PlanRejected([say.no_plan(Place(start=0, end=1), notation)], Source(text, name))
+    if (program := find_program(text, names, name)) is not None:
+        return _read_program(program, tools)
     return Prose(found.text.strip())
+
+
+def _read_program(program: Source, tools: ToolSet | Collection[str] | None) -> Reading:
+    if not isinstance(tools, ToolSet):
+        return read_program(program, tools or None)
+    return read_program(program, tools.names, {tool.name: list(tool.parameters["properties"]) for tool in tools})
 
 
 def _as_text(value: Json, name: str) -> str:

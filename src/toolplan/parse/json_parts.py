@@ -16,10 +16,12 @@ from toolplan.expressions import (
     Expression,
     ExpressionError,
     Fields,
+    Hole,
     Items,
     Literal,
     Reference,
     Template,
+    Text,
     parse_expression,
 )
 from toolplan.expressions.templates import parse_operand, parse_template
@@ -38,6 +40,7 @@ Given = dict[str, tuple[str, Json]]
 """A step's keys: canonical spelling -> the spelling in the plan, and the value. `id` is the label, if there is one."""
 
 MAX_ATTEMPTS = 100
+_CONVERSIONS = ("r", "s", "a")
 WAIT, LONGEST_WAIT = Retry().wait_seconds, Retry().max_wait_seconds
 
 _DECORATED = re.compile(r"\$\{(\w+)\}|\{(\w+)\}|[$#](\w+)\$?")
@@ -159,9 +162,32 @@ class Parts:
             return references.template(value, place)
         if isinstance(value, list):
             return Items(tuple([self.template(item, place.child(i)) for i, item in enumerate(value)]), place)
-        if isinstance(value, dict) and not _is_marked(value):
-            return self.fields(value, place)
+        if isinstance(value, dict):
+            if len(value) == 1 and "$text" in value:
+                return self._marked_text(value["$text"], place.child("$text"))
+            if not _is_marked(value):
+                return self.fields(value, place)
         return parse_template(value, place)
+
+    def _marked_text(self, value: Json, place: Place) -> Template:
+        """Return text with holes, nothing in which is a reference of another style; as a list, its pieces apart."""
+        if not isinstance(value, list):
+            return parse_template(value, place)
+        parts: list[str | Hole] = []
+        for index, piece in enumerate(value):
+            if isinstance(piece, str):
+                parts.append(piece)
+                continue
+            at = place.child(index)
+            if not isinstance(piece, dict) or not isinstance(text := piece.get("$expr"), str):
+                raise Problem(
+                    say.wrong_kind(at, "$text", 'text, or pieces of it and {"$expr": "..."}', describe(piece))
+                )
+            spec, conversion = piece.get("format"), piece.get("conversion")
+            expression = parse_expression(text, at.child("$expr"))
+            given = (spec if isinstance(spec, str) else None, str(conversion) if conversion in _CONVERSIONS else None)
+            parts.append(Hole(expression, f"{{{text}}}", given[0], False, given[1]))
+        return Text(tuple(parts), place)
 
     def fields(self, value: dict[str, Json], place: Place) -> Fields:
         """Return an object of templates, such as the arguments of a call."""
@@ -181,8 +207,6 @@ class Parts:
 
         `{"$text": "..."}` is text with holes there.
         """
-        if isinstance(value, dict) and len(value) == 1 and "$text" in value:
-            return self.template(value["$text"], place.child("$text"))
         if not isinstance(value, str):
             return self.template(value, place)
         try:
@@ -290,7 +314,7 @@ def _no_reference(text: str) -> str | None:
 
 
 def _is_marked(value: dict[str, Json]) -> bool:
-    return len(value) == 1 and ("$expr" in value or "$literal" in value)
+    return len(value) == 1 and ("$expr" in value or "$literal" in value or "$text" in value)
 
 
 def _is_constant(value: Json, references: bool) -> bool:

@@ -1,8 +1,9 @@
 """Plan -> JSON notation with the canonical keys.
 
 Reading what is printed gives the same plan: same steps, same names, same templates. Where a text would be read as
-something else than what it stands for, the unambiguous forms `{"$literal": ...}` and `{"$expr": "..."}` are printed,
-and in an expression position `{"$text": "..."}` for text with holes.
+something else than what it stands for, an unambiguous form is printed: `{"$literal": ...}`, `{"$expr": "..."}`, or
+`{"$text": "..."}` for text with holes, in expression positions and where it looks like another system's reference; with
+a list of its pieces, where the literal ones look like holes.
 """
 
 from __future__ import annotations
@@ -259,9 +260,9 @@ def _text(template: Text) -> Json:
                 pieces.append(_hole(part, after_dollar=bool(pieces) and pieces[-1].endswith("$")))
             sure += "" if isinstance(part, Hole) and part.doubtful else pieces[-1]
         written = "".join(pieces)
-        if _is(parse_template(written), template) and not _LIKE_REFERENCE.search(sure):
-            return written
-    return {"$expr": _f_string(template)}
+        if _is(parse_template(written), template):
+            return {"$text": written} if _LIKE_REFERENCE.search(sure) else written
+    return {"$text": [part if isinstance(part, str) else _separate(part) for part in template.parts]}
 
 
 def _hole(hole: Hole, *, after_dollar: bool) -> str:
@@ -272,16 +273,14 @@ def _hole(hole: Hole, *, after_dollar: bool) -> str:
     return f"{{{space}{_apart(hole.expression)}{conversion}{f':{hole.spec}' if hole.spec else ''}}}"
 
 
-def _f_string(template: Text) -> str:
-    """Return text with holes as an f-string, for text that would be read as something else by itself."""
-    pieces: list[str] = []
-    for part in template.parts:
-        if isinstance(part, str):
-            quoted = repr(part + '"')[1:-2]  # with a double quote inside, `repr` quotes with single ones
-            pieces.append(quoted.replace("{", "{{").replace("}", "}}").replace('"', '\\"'))
-        else:
-            pieces.append(_hole(part, after_dollar=False))
-    return 'f"""' + "".join(pieces) + '"""'
+def _separate(hole: Hole) -> Json:
+    """Return a hole apart from the text around it."""
+    shown: dict[str, Json] = {"$expr": _apart(hole.expression)}
+    if hole.spec:
+        shown["format"] = hole.spec
+    if hole.conversion:
+        shown["conversion"] = hole.conversion
+    return shown
 
 
 def _is(read: Template, meant: Template) -> bool:

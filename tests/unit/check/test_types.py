@@ -60,19 +60,21 @@ def test_a_number_where_text_is_wanted() -> None:
     assert codes([W, mail(body="{w.temperature} degrees")]) == []
 
 
+FIRST = "`[o.total for o in orders][0]` is the first element; a loop with `for_each` goes through all of them"
+
+
 @pytest.mark.parametrize(
     ("value", "help"),
     [
-        ("{orders}", "`orders[0]` is the first element; a loop with `for_each` goes through all of them"),
+        ("{orders}", None),
+        ("{[o.total for o in orders]}", FIRST),
         ("{orders[0]}", "did you mean `orders[0].total`?"),
         ("{[o.item for o in orders]}", None),
         ("{orders[0].item}", "`parse_money(orders[0].item)` returns float"),
     ],
 )
 def test_how_to_get_what_is_wanted(value: str, help: str | None) -> None:
-    tools = None
-    found = only([ORDERS, {"tool_name": "pay", "arguments": {"account": "a", "amount": value}}])
-    assert tools is None
+    found = only([ORDERS, pay(value)])
     assert (found.code, found.help) == ("TP304", help)
 
 
@@ -121,11 +123,12 @@ def test_known_values_that_cannot_meet() -> None:
     assert only([READ, use("{r}")], tools).message == "`x` must be 'draft' or 'final', but `r` is 'closed' or 'open'"
 
 
-@pytest.mark.parametrize("returns", [None, {}, {"type": "object"}, {"$ref": "#/$defs/gone"}, {"not": {}}])
-def test_what_is_not_known_is_no_mistake(returns: dict[str, Any] | None) -> None:
-    steps = [READ, use("{r.mail}"), use("{r['a'][0].b < 5}"), use("{r.total + 1}"), {"for_each": "r.items", "do": []}]
-    assert codes(steps[:-1], given({"type": "number"}, returns)) in ([], ["TP304"])
-    assert codes([READ, use("{r.mail}")], given({"type": "string"}, returns)) == []
+@pytest.mark.parametrize("returns", [None, {}, {"type": "object"}, {"not": {"type": "null"}}, {"if": {}}])
+@pytest.mark.parametrize("x", ["r.mail", "r['a'][0].b", "r.total + 1", "max(r.rows).x", "r.a.b.lower()[0]"])
+def test_what_is_not_known_is_no_mistake(returns: dict[str, Any] | None, x: str) -> None:
+    steps = [READ, use(f"{{{x}}}"), {"if": f"{x} < 5 and {x} in r", "then": [{"note": f"{{{x}}}"}]}]
+    loop = {"for_each": "r.list", "as": "each", "do": [use("{each.x}")]}
+    assert codes([*steps, loop], given({"type": "string"}, returns)) == []
 
 
 def test_an_open_object_may_have_any_field() -> None:
@@ -175,14 +178,10 @@ def test_an_early_end_leaves_the_rest_without_null(test: str) -> None:
 @pytest.mark.parametrize(
     "test",
     [
-        "c.email",
-        "c.email is not None",
-        "c.email != None",
-        "c.name == 'x' and c.email",
-        "len(c.email) > 0",
-        "'@' in c.email",
-    ]
-    + ["isinstance(c.email, str)", "c.email in ['a', 'b']", "c.email == 'a'", "c.get('email')", "bool(c.email)"],
+        *("c.email", "c.email is not None", "c.email != None", "c.name == 'x' and c.email", "len(c.email) > 0"),
+        *("'@' in c.email", "isinstance(c.email, str)", "c.email in ['a', 'b']", "c.email == 'a'"),
+        *("c.get('email')", "bool(c.email)", "c.email not in [None, '']", "all([c.email, c.name])"),
+    ],
 )
 def test_a_test_narrows_the_branch(test: str) -> None:
     found = codes([CUSTOMER, {"if": test, "then": [mail(to="{c.email}")]}])
@@ -194,7 +193,7 @@ def test_a_test_of_something_else_does_not() -> None:
 
 
 def test_the_other_branch_keeps_null() -> None:
-    assert codes([CUSTOMER, {"if": "c.email", "then": [END], "else": [mail(to="{c.email}")]}]) == ["TP304"]
+    assert codes([CUSTOMER, {"if": "c.email is not None", "then": [END], "else": [mail(to="{c.email}")]}]) == ["TP304"]
 
 
 def test_a_new_value_forgets_what_was_known() -> None:
@@ -210,9 +209,7 @@ def test_a_stand_in_for_null(to: str) -> None:
 def test_reading_a_field_of_what_may_be_null_is_warned_of_once() -> None:
     returns = {"type": ["object", "null"], "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
     found = diagnostics([READ, use("{r.a}"), use("{r.b}")], given({"type": "string"}, returns))
-    assert [(each.code, each.severity) for each in found] == [("TP314", "warning"), ("TP314", "warning")] or [
-        each.code for each in found
-    ] == ["TP314"]
+    assert [(each.code, each.severity) for each in found] == [("TP314", "warning")]
 
 
 def test_kinds_are_told_apart_by_a_constant_field() -> None:
@@ -329,7 +326,7 @@ def test_a_quarantined_reading_is_typed_by_its_schema() -> None:
 def test_a_person_answers_text() -> None:
     ask = {"ask_user": "which one?", "result_variable": "reply"}
     assert codes([ask, mail(body="{reply}")]) == []
-    assert codes([ask, {"answer": "{orders[reply]}"}][:1] + [{"let": {"n": "reply + 1"}}]) == ["TP311"]
+    assert codes([ask, {"let": {"n": "reply + 1"}}]) == ["TP311"]
 
 
 def test_python_programs_are_typed_the_same() -> None:

@@ -1,0 +1,39 @@
+"""Effects: members of `parallel` that are not independent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plan_tools import codes, only
+
+
+def note(title: str) -> dict[str, Any]:
+    return {"tool_name": "write_note", "arguments": {"title": title, "text": "x"}}
+
+
+def pay(account: str) -> dict[str, Any]:
+    return {"tool_name": "pay", "arguments": {"account": account, "amount": 1}}
+
+
+def test_two_writes_of_one_resource() -> None:
+    found = only([{"parallel": [note("a"), note("b"), note("a")]}])
+    assert (found.code, found.severity) == ("TP401", "warning")
+    assert found.message == "`write_note` and `write_note` both touch `notes:a`, so they cannot run in parallel"
+    assert found.place.json_path() == "$[0].parallel[2].tool_name"
+
+
+def test_a_conflict_inside_of_members() -> None:
+    members = [{"if": "true", "then": [pay("a")]}, {"for_each": [1], "as": "n", "do": [pay("a")]}]
+    assert codes([{"parallel": members}]) == ["TP401"]
+
+
+def test_a_resource_that_is_not_known_yet_is_no_conflict() -> None:
+    assert codes([{"let": {"x": "now"}}, {"parallel": [pay("{x}"), pay("a")]}]) == []
+
+
+def test_different_resources_and_one_after_the_other() -> None:
+    assert codes([{"parallel": [pay("a"), pay("b"), note("a")]}, pay("a"), pay("a")]) == []
+
+
+def test_one_member_may_do_what_it_likes() -> None:
+    assert codes([{"parallel": [{"if": "true", "then": [pay("a"), pay("a")]}]}]) == []
