@@ -12,7 +12,13 @@ from dataclasses import replace
 
 from bench.harness import Bench, machine
 
-MODULES = {"overhead": "bench.overhead", "compile": "bench.compile", "import": "bench.imports"}
+MODULES = {
+    "overhead": "bench.overhead",
+    "compile": "bench.compile",
+    "import": "bench.imports",
+    "replies": "bench.replies",
+    "zh": "bench.zh",
+}
 """Name on the command line: module. A module is imported only when its bench is asked for."""
 
 

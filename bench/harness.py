@@ -82,6 +82,26 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Listing:
+    """One table without any timing: rows of text below their columns."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def to_text(self) -> str:
+        lines = [self.columns, *self.rows]
+        widths = [max(len(row[column]) for row in lines) for column in range(len(self.columns))]
+        drawn = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in lines]
+        return "\n".join([self.title, "-" * max(map(len, drawn)), *drawn, *(f"  {note}" for note in self.notes)])
+
+    def to_dict(self) -> dict[str, object]:
+        rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+        return {"title": self.title, "rows": rows, "notes": list(self.notes)}
+
+
+@dataclass(frozen=True)
 class Goal:
     """One figure and what it should be: `figure` as the last line shows it, `value` <= `reach` when it is reached."""
 
@@ -100,7 +120,7 @@ class Report:
     """What one bench found out."""
 
     name: str
-    tables: Sequence[Table]
+    tables: Sequence[Table | Listing]
     goals: Sequence[Goal]
     took_seconds: float = 0.0
 
@@ -170,6 +190,16 @@ async def interleaved(
 def at_most(figure: float, reach: float, *, of: str) -> Goal:
     """Return the goal that a ratio to a floor stays at or below `reach`."""
     return Goal(f"{figure:.2g}x {of}" if figure < 10 else f"{figure:.0f}x {of}", figure, reach, f"<= {reach:g}x")
+
+
+def at_least(figure: int, of: int, reach: int, *, what: str) -> Goal:
+    """Return the goal that at least `reach` of `of` things are so."""
+    return Goal(f"{figure} of {of} {what}", -figure, -reach, f">= {reach}")
+
+
+def not_run(name: str, why: str) -> Report:
+    """Return the report of a bench whose data or package is not there."""
+    return Report(name, [Listing(f"not run: {why}", ("",), ())], [Goal("not run", 0.0, 0.0, why)])
 
 
 def within_ms(what: str, seconds: float, reach_ms: float) -> Goal:

@@ -49,7 +49,11 @@ EVERY_KIND = json.dumps(
                 "then": [{"note": "n"}],
                 "elif": [{"if": "a", "then": []}],
             },
-            {"for each": "x in r", "do": [{"tool_name": "t", "as": "y"}, {"break": True}], "collect": "ys"},
+            {
+                "for each": "x in r",
+                "do": [{"if": "x", "then": [{"break": True}]}, {"tool": "t", "as": "y"}],
+                "collect": "ys",
+            },
             {"while": "a < 3", "do": [{"let": {"a": "a + 1"}}], "max_iterations": 3},
             {
                 "try": [{"parallel": [{"function": {"name": "t", "arguments": "{}"}}]}],

@@ -66,7 +66,16 @@ class Person:
             return self._words["anything"]
         if not call.writes:
             return self._words["nothing"]
-        return self._words["changes"].format(what=self._words["join"].join(call.writes))
+        named = (_named(resource, call.arguments) for resource in call.writes)
+        return self._words["changes"].format(what=self._words["join"].join(named))
+
+
+def _named(resource: str, arguments: Fields) -> str:
+    """Return the name of a resource with those arguments put in that are known already."""
+    for name, value in arguments.fields:
+        if isinstance(value, Literal) and isinstance(value.value, str | int):
+            resource = resource.replace(f"{{{name}}}", str(value.value))
+    return resource
 
 
 def _is_known(arguments: Fields) -> bool:

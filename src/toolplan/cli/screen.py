@@ -3,6 +3,8 @@
 Calls that are running and those that have just ended stand in a window at the bottom; when it is full, what has ended
 moves up into the terminal's history, so a plan of a thousand steps is a log of a thousand lines with a short window
 below. Everything of one line is cut by columns, not by characters, so wide characters stay aligned.
+
+Events only change what is known; a thread of its own draws it ten times a second, so that the view costs a run little.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["on_screen"]
 
+SECONDS_BETWEEN = 0.1
+"""Between two drawings."""
 MOST_ROWS = 16
 """Rows of the window; fewer on a low terminal."""
 REPLY_LINES = 5
@@ -70,19 +74,21 @@ class _Asking:
 
 
 class Screen:
-    """The view. Events come from the loop and from tools' threads; a thread of rich draws ten times a second."""
+    """The view. Events come from the loop and from tools' threads."""
 
     def __init__(self, console: Console, language: Tongue) -> None:
         self._console = console
         self._language: Tongue = language
         self._words = WORDS[language]
         self._lock = threading.Lock()  # never held while something is printed, which takes rich's own lock
+        self._above: list[RenderableType | _Row] = []
         self._rows: dict[str, _Row] = {}
         self._asking: _Asking | None = None
         self._done = 0
         self._width = 4
         self._live: Live | None = None
-        self._gone = False
+        self._drawing: threading.Thread | None = None
+        self._enough = threading.Event()
 
     @contextlib.contextmanager
     def live(self) -> Generator[None]:
@@ -105,33 +111,47 @@ class Screen:
             self._start()
 
     def see(self, event: AgentEvent) -> None:
-        """Show an event."""
-        if self._gone:
-            return
+        """Take in an event; it is shown with the next drawing."""
         with self._lock:
-            above = self._take_in(event)
-        try:
-            for line in above:
-                self._console.print(line, soft_wrap=True)
-        except (OSError, ValueError):  # the terminal has gone
-            self._gone = True
+            self._above += self._take_in(event)
 
     def _start(self) -> None:
-        self._live = Live(console=self._console, get_renderable=self._drawn, refresh_per_second=10)
-        with contextlib.suppress(OSError, ValueError):
-            self._live.start()
+        self._live = Live(console=self._console, get_renderable=self._window, auto_refresh=False)
+        self._enough.clear()
+        self._drawing = threading.Thread(target=self._draw_often, name="toolplan-screen", daemon=True)
+        with contextlib.suppress(OSError, ValueError):  # the terminal has gone; nobody will miss the view
+            self._live.start(refresh=True)
+        self._drawing.start()
 
     def _stop(self, *, erase: bool) -> None:
-        live, self._live = self._live, None
-        if live is not None:
-            live.transient = erase
-            with contextlib.suppress(OSError, ValueError):
-                live.stop()
+        if self._live is None or self._drawing is None:
+            return
+        self._enough.set()
+        self._drawing.join()
+        self._live.transient = erase
+        with contextlib.suppress(OSError, ValueError):
+            self._draw()
+            self._live.stop()
+
+    def _draw_often(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while not self._enough.wait(SECONDS_BETWEEN):
+                self._draw()
+
+    def _draw(self) -> None:
+        """Print what moves up into the history, then the window below it."""
+        with self._lock:
+            above, self._above = self._above, []
+            lines = [self._line(entry) if isinstance(entry, _Row) else entry for entry in above]
+        if lines:
+            self._console.print(*lines, sep="\n", soft_wrap=True)
+        if self._live is not None:
+            self._live.refresh()
 
     # What is known ------------------------------------------------------------------------------------------------
 
-    def _take_in(self, event: AgentEvent) -> list[RenderableType]:
-        """Take in an event; return the lines that move up into the history."""
+    def _take_in(self, event: AgentEvent) -> list[RenderableType | _Row]:
+        """Take in an event; return what moves up into the history."""
         match event:
             case ModelAsked() if event.purpose != "ask_model":  # those are steps and have a row
                 self._asking = _Asking(asking_text(event, self._language), time.perf_counter())
@@ -161,21 +181,21 @@ class Screen:
                 pass
         return []
 
-    def _scrolled(self) -> Iterator[Text]:
-        """Take what has ended out of a full window, oldest first, and yield its lines."""
+    def _scrolled(self) -> Iterator[_Row]:
+        """Take what has ended out of a full window and yield it, oldest first."""
         room = self._room()
         if len(self._rows) <= room:
             return
         for row in [row for row in self._rows.values() if row.record is not None][: len(self._rows) - room]:
             del self._rows[row.step]
-            yield self._line(row)
+            yield row
 
     def _room(self) -> int:
         return max(3, min(MOST_ROWS, self._console.height - 4))
 
     # What is drawn ------------------------------------------------------------------------------------------------
 
-    def _drawn(self) -> RenderableType:
+    def _window(self) -> RenderableType:
         with self._lock:
             rows = list(self._rows.values())
             asking = self._asking

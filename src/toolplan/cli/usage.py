@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cyclopts import CycloptsError
 from cyclopts.exceptions import MissingArgumentError, UnknownCommandError, UnusedCliTokensError
 
@@ -18,14 +16,14 @@ _EXAMPLES = {
 }
 
 
-def usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
+def usage_message(error: CycloptsError) -> str:
     """Return what is wrong with the command line, and where its help is."""
     command = " ".join(error.command_chain or ())
     advice = f"see `toolplan {command} --help`" if command else "see `toolplan --help`"
-    return f"{_problem(error, tokens)}; {advice}"
+    return f"{_problem(error)}; {advice}"
 
 
-def _problem(error: CycloptsError, tokens: Sequence[str]) -> str:
+def _problem(error: CycloptsError) -> str:
     match error:
         case UnknownCommandError(unused_tokens=[token, *_]):
             return f"there is no command `{token}`" + _near(token, error)

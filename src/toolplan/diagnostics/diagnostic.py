@@ -50,17 +50,25 @@ class Diagnostic:
     def to_dict(self, source: Source | None = None) -> dict[str, Json]:
         """Return the same facts without drawing, for a model or a program."""
         shown: dict[str, Json] = {"code": self.code, "severity": str(self.severity), "message": self.message}
-        if path := self.place.json_path():
-            shown["path"] = path
-        span = source.locate(self.place) if source else None
-        if source and span:
-            line, column = source.line_and_column(span[0])
-            shown |= {"line": line, "column": column, "text": source.text[span[0] : span[1]]}
+        shown |= _spot(self.place, source)
+        if self.others:
+            shown["others"] = [{**_spot(mark.place, source), "label": mark.label} for mark in self.others]
         if self.notes:
             shown["notes"] = list(self.notes)
         if self.help:
             shown["help"] = self.help
         return shown
+
+
+def _spot(place: Place, source: Source | None) -> dict[str, Json]:
+    shown: dict[str, Json] = {}
+    if path := place.json_path():
+        shown["path"] = path
+    span = source.locate(place) if source else None
+    if source and span:
+        line, column = source.line_and_column(span[0])
+        shown |= {"line": line, "column": column, "text": source.text[span[0] : span[1]]}
+    return shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ class _Reader:
         self.column = column
         # In a Python program all names are folded, those that are assigned too; fields keep the spelling of the text.
         self.folded = folded
-        self.odd = not unicodedata.is_normalized("NFKC", text) or "_" in text
+        self.odd = not unicodedata.is_normalized("NFKC", text)
         self.bound: dict[str, int] = {}
         self.names: set[str] = set()
         self.count = 0
@@ -185,7 +185,7 @@ class _Reader:
     # what is inside values
 
     def attribute(self, node: ast.Attribute, depth: int) -> None:
-        if self.odd:
+        if self.odd or not node.attr.strip("_"):
             node.attr = self.spelling(node, node.attr)
         if node.attr.startswith("__"):
             self.fail(node, f"no field is called `{node.attr}`", "only fields of values can be read")

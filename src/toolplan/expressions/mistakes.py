@@ -40,7 +40,6 @@ _ELSEWHERE: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
         (r"`", "backticks have no meaning in an expression", "write quotes around text"),
         (r"(?<![<>!=:])=(?!=)", "`=` gives a name a value, which an expression cannot", "write `==` to compare"),
         (r";", "an expression is one value; `;` has no place in it", "use several steps"),
-        (r"#", "an expression has no comments", "leave the comment out"),
     )
 )
 _STATEMENT = re.compile(

@@ -197,7 +197,8 @@ def _combine(infer: Inference, node: ast.BinOp, left: Type, right: Type) -> Type
         infer.present(right, node.right)
         return join_all(possible)
     right_words = (infer.words(node.right), _plain_kind(right))
-    words = (infer.words(node.left), _plain_kind(left), OPERATORS[type(node.op)], *right_words)
+    operator = OPERATORS.get(type(node.op), "this operator")
+    words = (infer.words(node.left), _plain_kind(left), operator, *right_words)
     return infer.report(say.cannot_combine(infer.place(node), *words, _mended(infer, node, left, right)))
 
 

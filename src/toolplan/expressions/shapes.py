@@ -326,7 +326,8 @@ def _merge_objects(a: ObjectType, b: ObjectType) -> Type | None:
     if (a.additional is None) != (b.additional is None) or _are_told_apart(a, b):
         return None
     fields: dict[str, Deferred] = {name: _joined_field(a, b, name) for name in a.names}
-    extra = join(a.additional, b.additional) if a.additional is not None and b.additional is not None else None
+    more, others = a.additional, b.additional
+    extra = (lambda: join(more, others)) if more is not None and others is not None else None
     return ObjectType(fields, a.required, extra, sealed=a.sealed and b.sealed, name=a.name)
 
 

@@ -64,6 +64,7 @@ _CONSTANTS["-Infinity"] = "-Infinity"
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _QUOTE = re.compile(r'\\.|"|\n', re.DOTALL)
 _AFTER_VALUE = re.compile(r"\s*(?:[,，}\]]|\Z|//|/\*|\#|\n\s*\")")
+_STRUCTURE = re.compile(r'"\s*[:{\[]|[:{\[,]\s*"')
 _ANOTHER_TEXT = re.compile(r'\s*"')
 _AFTER_KEY = re.compile(r"\s*[:：]")
 
@@ -251,7 +252,8 @@ class _Mender:
 
         A quote that ends a value is followed by a comma or a closing bracket, one that ends a key by a colon. If the
         next quote is not, it belongs to the text, and so do the ones after it up to the first that can end it. That is
-        the only reading when they are pairs on one line; otherwise `token` stays and is found to be wrong.
+        the only reading when they are pairs on one line, and none of them stands where a key or value could begin or
+        end; otherwise `token` stays and is found to be wrong.
         """
         ends = _AFTER_KEY if self.wants == "key" else _AFTER_VALUE
         behind = at + len(token)
@@ -264,7 +266,8 @@ class _Mender:
             if match.group() != '"':
                 continue
             if ends.match(self.text, match.end()):
-                return self.text[at : match.end()] if inner % 2 == 0 else token
+                whole = self.text[at : match.end()]
+                return whole if inner % 2 == 0 and not _STRUCTURE.search(whole, 1, len(whole) - 1) else token
             inner += 1
         return token
 

@@ -258,7 +258,7 @@ def _text(template: Text) -> Json:
                 pieces.append(part.replace("{", "{{").replace("}", "}}") if escaped else part)
             else:
                 pieces.append(_hole(part, after_dollar=bool(pieces) and pieces[-1].endswith("$")))
-            sure += "" if isinstance(part, Hole) and part.doubtful else pieces[-1]
+            sure += "{ }" if isinstance(part, Hole) and part.doubtful else pieces[-1]
         written = "".join(pieces)
         if _is(parse_template(written), template):
             return {"$text": written} if _LIKE_REFERENCE.search(sure) else written
@@ -298,7 +298,7 @@ def _is_part(read: str | Hole, meant: str | Hole) -> bool:
     if isinstance(read, str) or isinstance(meant, str):
         return read == meant
     same = _are_same(read.expression, meant.expression)
-    return same and (read.spec, read.conversion) == (meant.spec, meant.conversion)
+    return same and (read.spec or None, read.conversion) == (meant.spec or None, meant.conversion)
 
 
 def _are_same(read: Expression, meant: Expression) -> bool:

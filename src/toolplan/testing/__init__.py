@@ -6,15 +6,22 @@ take random times and overlap as they may. Whatever the times, both must leave t
 """
 
 from toolplan.models import FunctionModel, RecordingModel, ScriptedModel
+from toolplan.testing.conformance import Case, load_cases, run_case
+from toolplan.testing.fakes import Fakes, fake_tools
 from toolplan.testing.interpreter import Reference, run_in_written_order
 from toolplan.testing.simulation import Simulation, simulate
 
 __all__ = [
+    "Case",
+    "Fakes",
     "FunctionModel",
     "RecordingModel",
     "Reference",
     "ScriptedModel",
     "Simulation",
+    "fake_tools",
+    "load_cases",
+    "run_case",
     "run_in_written_order",
     "simulate",
 ]

@@ -22,6 +22,7 @@ from toolplan.schedule import (
     Program,
     RetryDue,
     RetryLater,
+    ShowNote,
     StartCall,
     StartRun,
     StepRecord,
@@ -45,6 +46,7 @@ class Simulation:
     spans: list[tuple[str, dict[str, Any], float, float]] = field(
         default_factory=list[tuple[str, dict[str, Any], float, float]]
     )
+    notes: list[str] = field(default_factory=list[str])
 
 
 def simulate(
@@ -73,6 +75,7 @@ def simulate(
     number = 0
     queue: list[tuple[float, int, Callable[[], Event | None]]] = []
     spans: list[tuple[str, dict[str, Any], float, float]] = []
+    notes: list[str] = []
     results: dict[int, tuple[Any, Exception | None]] = {}
     cancelled: set[int] = set()
 
@@ -128,6 +131,8 @@ def simulate(
                     cancelled.add(command.key)
                 case RetryLater(key=key, wait_seconds=wait):
                     later(clock + wait, lambda key=key: RetryDue(key))
+                case ShowNote():
+                    notes.append(command.text)
                 case AskModelNow() | AskUserNow():
                     reply = _reply(command, ask, read)
                     if reply is not None:
@@ -143,7 +148,7 @@ def simulate(
         if event is not None:
             carry_out(machine.on(event))
             check_all(machine)
-    return Simulation(machine.finished, sorted(machine.records, key=lambda r: r.path), clock, spans)
+    return Simulation(machine.finished, sorted(machine.records, key=lambda r: r.path), clock, spans, notes)
 
 
 def _reply(

@@ -180,7 +180,13 @@ class Lowering(abc.ABC):
         if node in self.rebuilt:
             for child in sorted(_outermost(node, self.written), key=self.text.span):
                 first, last = self.text.span(child)
-                pieces += [Piece(code(start, first), start, first), *self.written[child]]
+                opening, closing = ("", "") if isinstance(child, _ATOMS) else ("(", ")")
+                pieces += [
+                    Piece(code(start, first), start, first),
+                    Piece(opening, first, first),
+                    *self.written[child],
+                    Piece(closing, last, last),
+                ]
                 start = last
         return (*pieces, Piece(code(start, end), start, end))
 

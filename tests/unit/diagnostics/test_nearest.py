@@ -1,0 +1,43 @@
+"""Did you mean: one name or none."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolplan.diagnostics import nearest
+
+KNOWN = ["get_weather", "send_email", "search_email", "list_files", "to", "北京天气"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("get_wether", "get_weather"),
+        ("getWeather", "get_weather"),
+        ("GET-WEATHER", "get_weather"),
+        ("get_waether", "get_weather"),
+        ("send_mail", "send_email"),
+        ("list_file", "list_files"),
+        ("北京气温", None),
+        ("北京天汽", "北京天气"),
+        ("teleport", None),
+        ("ot", "to"),
+        ("", None),
+    ],
+)
+def test_the_name_that_was_probably_meant(name: str, meant: str | None) -> None:
+    assert nearest(name, KNOWN) == meant
+
+
+def test_two_equally_near_names_are_none() -> None:
+    assert nearest("file_c", ["file_a", "file_b"]) is None
+    assert nearest("file_a", ["file_a", "file_b"]) == "file_b"
+
+
+def test_about_a_third_of_the_letters_may_differ() -> None:
+    assert nearest("abcdef", ["abcdxy"]) == "abcdxy"
+    assert nearest("abcdef", ["abcxyz"]) is None
+
+
+def test_a_longer_name_than_any_is_looked_at_quickly() -> None:
+    assert nearest("x" * 10_000, ["y" * 10]) is None
