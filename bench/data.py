@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,26 +23,19 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 class Answers:
-    """Recorded `ask_model` answers, found by task, question and data; a differing rendering of the data is forgiven."""
+    """Recorded `ask_model` answers, found by question and data; a differing rendering of the same data is forgiven."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self._exact = {(row["id"], row["question"], _canonical(row["data"])): row["answer"] for row in rows}
-        self._by_question: dict[tuple[str, str], list[Any]] = {}
-        for row in rows:
-            self._by_question.setdefault((row["id"], row["question"]), []).append(row["answer"])
-        self.misses: list[str] = []
+        self._answers = {(row["question"], _words(row["data"])): row["answer"] for row in rows}
 
-    def find(self, task: str, question: str, data: Any) -> Any:
-        """Return the answer, or raise `KeyError`. The only answer to a question counts whatever the data looks like."""
-        key = (task, question, _canonical(data))
-        if key in self._exact:
-            return self._exact[key]
-        answers = self._by_question.get((task, question), [])
-        if len(answers) == 1:
-            return answers[0]
-        self.misses.append(task)
-        raise KeyError(f"no recorded answer to {question[:60]!r}")
+    def find(self, question: str, data: Any) -> Any:
+        """Return the answer, or raise `LookupError`."""
+        key = (question, _words(data))
+        if key not in self._answers:
+            raise LookupError(f"no answer is recorded to {question[:60]!r}")
+        return self._answers[key]
 
 
-def _canonical(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False, sort_keys=True)
+def _words(data: Any) -> tuple[str, ...]:
+    """Return what data says whatever the order of its keys and the form of its dates."""
+    return tuple(sorted(re.findall(r"\w+", json.dumps(data, ensure_ascii=False))))

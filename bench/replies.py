@@ -62,7 +62,7 @@ def _score(task: Any, output: str, before: Any, env: Any, made: list[Any]) -> bo
     return bool(task.utility(output, before, env) if seen is None else seen)
 
 
-async def _play(suite: Any, task: Any, name: str, reply: str, answers: Answers) -> tuple[bool, str, str]:
+async def _play(suite: Any, task: Any, reply: str, answers: Answers) -> tuple[bool, str, str]:
     """Return whether the task scores, how its plan ended, and why it does not score, if it does not."""
     env = task.init_environment(suite.load_and_inject_default_environment({}))
     before = env.model_copy(deep=True)
@@ -70,7 +70,7 @@ async def _play(suite: Any, task: Any, name: str, reply: str, answers: Answers) 
     tools = _tools(suite, env, made)
 
     async def read(question: AskModelNow) -> Any:
-        return answers.find(name, question.question, question.data)
+        return answers.find(question.question, question.data)
 
     try:
         reading = parse(reply, tools=tools)
@@ -115,7 +115,7 @@ async def run(full: bool) -> Report:
         suite_name, task_name = line["id"].split("/")
         suite = suites[suite_name]
         total += 1
-        scores, outcome, why = await _play(suite, suite.user_tasks[task_name], line["id"], line["reply"], answers)
+        scores, outcome, why = await _play(suite, suite.user_tasks[task_name], line["reply"], answers)
         scored += scores
         if not scores:
             rows.append((line["id"], outcome, why[:150]))

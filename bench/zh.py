@@ -28,9 +28,9 @@ def _tools(world: Any, names: list[str], calls: list[Any], module: Any) -> ToolS
     )
 
 
-async def _answer(reply: str, tools: ToolSet, task: str, answers: Answers) -> str:
+async def _answer(reply: str, tools: ToolSet, answers: Answers) -> str:
     async def read(question: AskModelNow) -> Any:
-        return answers.find(task, question.question, question.data)
+        return answers.find(question.question, question.data)
 
     reading = parse(reply, tools=tools)
     if isinstance(reading, Prose):
@@ -62,7 +62,7 @@ async def run(full: bool) -> Report:
         before = world.snapshot()
         tools = _tools(world, task["tools"], calls, module)
         try:
-            answer = await _answer(line["reply"], tools, task["id"], answers)
+            answer = await _answer(line["reply"], tools, answers)
         except PlanRejected as rejection:
             rows.append((task["id"], "; ".join(f"{d.code} {d.message}" for d in rejection.diagnostics)[:150]))
             continue

@@ -89,7 +89,7 @@ def test_checks(folder: Path) -> None:
 
 
 def test_the_other_commands(folder: Path) -> None:
-    said = dict([table for above, table in tables() if above == "The others"][0])
+    said = dict(next(table for above, table in tables() if above == "The others"))
 
     def mentioned(command: str) -> set[str]:
         return set(re.findall(r"`([a-z_]+)`", said[command]))

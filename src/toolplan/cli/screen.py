@@ -89,6 +89,7 @@ class Screen:
         self._live: Live | None = None
         self._drawing: threading.Thread | None = None
         self._enough = threading.Event()
+        self._over = False
 
     @contextlib.contextmanager
     def live(self) -> Generator[None]:
@@ -99,6 +100,7 @@ class Screen:
         finally:
             with self._lock:
                 self._asking = None
+                self._over = True
             self._stop(erase=False)
 
     @contextlib.contextmanager
@@ -208,7 +210,7 @@ class Screen:
             running = sum(row.record is None for row in rows)
             for row in rows[:room]:
                 line = self._line(row)
-                parts.append(line if row.record is not None else _Spinning(line))
+                parts.append(line if self._has_sign(row) else _Spinning(line))
             if len(rows) > room:
                 parts.append(Text("  " + self._words["more_running"].format(count=len(rows) - room), "dim"))
             if self._done > room:
@@ -225,17 +227,18 @@ class Screen:
         """Return a step's line: sign, name, time, call, and what came of it; a running one leaves out the sign."""
         record = row.record
         head = Text(no_wrap=True, overflow="ellipsis")
+        if self._has_sign(row):
+            sign, colour = _SIGNS.get(record.outcome if record else "", ("·", ""))
+            head.append(f"{sign} ", colour)
         name = Text(printable(row.step), "bold")
         name.pad_right(max(0, self._width - name.cell_len))
-        if record is None:
+        if record is None or record.finished_seconds is None or record.started_seconds is None:
             took, outcome = time.perf_counter() - row.started, Text(row.progress, "dim")
         else:
-            sign, colour = _SIGNS.get(record.outcome, ("·", ""))
-            head.append(f"{sign} ", colour)
-            took = (record.finished_seconds or 0.0) - (record.started_seconds or 0.0)
+            took = record.finished_seconds - record.started_seconds
             outcome = Text(outcome_text(record, 400), "dim" if record.error is None else "red")
         head.append_text(name).append(f"  {took:6.2f} s  ", "dim")
-        room = max(20, self._console.width - head.cell_len - (0 if record else 2))
+        room = max(20, self._console.width - head.cell_len - (0 if self._has_sign(row) else 2))
         call = Text(row.call)
         if outcome:
             arrow = Text(" → " if record else "  ", "dim")
@@ -243,6 +246,10 @@ class Screen:
             call.append_text(arrow).append_text(outcome)
         call.truncate(room, overflow="ellipsis")
         return head.append_text(call)
+
+    def _has_sign(self, row: _Row) -> bool:
+        """Whether the row stands still; else a spinner takes the place of its sign."""
+        return row.record is not None or self._over
 
 
 class _Spinning(Spinner):

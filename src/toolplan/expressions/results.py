@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FUNCTION_RULES", "METHOD_RULES", "function", "method"]
 
-_FORGIVEN = ("TP306", "TP314")
+_FORGIVEN = ("TP306", "TP307", "TP314")
 """Findings that `default(value, fallback)` makes good: a field that is not there, a value that may be null."""
 
 
