@@ -18,6 +18,8 @@ MODULES = {
     "import": "bench.imports",
     "replies": "bench.replies",
     "zh": "bench.zh",
+    "nestful": "bench.nestful",
+    "complexfuncbench": "bench.complexfuncbench",
 }
 """Name on the command line: module. A module is imported only when its bench is asked for."""
 

@@ -27,7 +27,7 @@ from toolplan.effects import INDEPENDENT
 from toolplan.errors import ModelError, PlanRejected, UsageError
 from toolplan.models import Message, Model, ModelRequest, Reply, Usage, model_from_name
 from toolplan.parse import CannotPlan, Prose, parse
-from toolplan.plan import Plan
+from toolplan.plan import AskModel, Plan, walk
 from toolplan.plan_schema import plan_schema
 from toolplan.policy import PlannedCall, review
 from toolplan.prompt import (
@@ -70,6 +70,7 @@ class ModelAsked:
 
     purpose: str
     model: str
+    messages: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +293,11 @@ class Agent:
     # Its parts ----------------------------------------------------------------------------------------------------
 
     async def _run_checked(self, checked: CheckedPlan, turn: _Turn) -> Result:
+        if self.reader is None and any(isinstance(step, AskModel) for step in walk(checked.plan.steps)):
+            raise UsageError(
+                "the plan has an `ask_model` step and this agent has no model to ask; give `Agent(model=...)`, or "
+                '`reader=...`, a name such as "openai:gpt-5-mini"'
+            )
         turn.accepted(checked)
         asks = review(checked.plan, self.tools).asks
         if asks:
@@ -432,7 +438,7 @@ class _Turn:
         return await read_with_model(command, lambda request: self._ask(reader, request), language=self.agent.language)
 
     async def _ask(self, model: Model, request: ModelRequest, on_text: Callable[[str], None] | None = None) -> Reply:
-        self.tell(ModelAsked(request.purpose, model.name))
+        self.tell(ModelAsked(request.purpose, model.name, request.messages))
         started = time.perf_counter()
         self.inferences += 1
         reply = await model.ask(request, on_text)

@@ -6,15 +6,29 @@ lists, sets used other than as sets, keys that are not text, and what this langu
 
 from __future__ import annotations
 
+import builtins
+import json
 import math
+import warnings
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from toolplan.diagnostics import Place
 from toolplan.errors import EvaluationError
-from toolplan.expressions import ExpressionError, fill, parse_expression, parse_template
+from toolplan.expressions import (
+    ExpressionError,
+    Reference,
+    fill,
+    holes,
+    names_of,
+    parse_expression,
+    parse_template,
+    render_text,
+    settle,
+)
 
 # --- the oracle ------------------------------------------------------------------------------------------------------
 
@@ -56,12 +70,14 @@ BUILTINS = (
     "len sum min max sorted any all abs round int float str bool list dict set range enumerate zip reversed "
     "divmod isinstance ord chr tuple pow"
 ).split()
-ALLOWED = {name: __builtins__[name] if isinstance(__builtins__, dict) else getattr(__builtins__, name) for name in BUILTINS}
+ALLOWED = {name: getattr(builtins, name) for name in BUILTINS}
 
 
 def python_says(text: str, scope: dict[str, Any]) -> Any:
-    # One namespace for names and built-ins: names inside comprehensions are looked up there too.
-    return as_json(eval(text, {"__builtins__": ALLOWED, **for_python(scope)}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python warns of `'a' is None`
+        # One namespace for names and built-ins: names inside comprehensions are looked up there too.
+        return as_json(eval(text, {"__builtins__": ALLOWED, **for_python(scope)}))
 
 
 def exactly(value: Any) -> Any:
@@ -343,3 +359,149 @@ def test_an_expression_means_what_it_means_in_python(text: str, scope: dict[str,
         return
     found = parse_expression(text).evaluate(scope)
     assert exactly(found) == exactly(expected), text
+
+
+def test_the_generated_expressions_are_worth_comparing() -> None:
+    outcomes = {"value": 0, "refused": 0}
+
+    @settings(max_examples=300, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(expressions(), SCOPES)
+    def count(text: str, scope: dict[str, Any]) -> None:
+        try:
+            python_says(text, scope)
+            outcomes["value"] += 1
+        except Exception:
+            outcomes["refused"] += 1
+
+    count()
+    assert outcomes["value"] > outcomes["refused"] > 20
+
+
+# --- whatever is written ---------------------------------------------------------------------------------------------
+
+PIECES = st.sampled_from(
+    [*"()[]{}.,:+-*/%<>=!&|'\"\\ \n#@~^$?;`", "if", "else", "for", "in", "not", "lambda", "and", "x", "xs", "len", "f'", "1", "0.5"]
+    + ["名", "：", "，", "（", "“", "\u3000", "\0", "\ud800", "None", "is", "**", "//", "==", "await", "default", ".a", "[0]", "key="]
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> str:
+    """Return an expression with some pieces put in, taken out or doubled."""
+    text = draw(expressions())
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(text)))
+        upto = min(len(text), at + draw(st.integers(0, 5)))
+        text = text[:at] + draw(PIECES) + draw(st.sampled_from(["", text[at:upto]])) + text[upto:]
+    return text
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.one_of(st.text(max_size=40), damaged(), st.lists(PIECES, max_size=25).map("".join)), SCOPES)
+def test_anything_is_an_expression_or_is_refused(text: str, scope: dict[str, Any]) -> None:
+    place = Place(("x",), 7, 7 + len(text))
+    try:
+        expression = parse_expression(text, place)
+    except ExpressionError as error:
+        assert 0 <= error.start <= error.end <= len(text)
+        assert error.message
+        assert error.place.start == 7 + error.start
+        return
+    try:
+        value = expression.evaluate({"x": 1, "xs": [1, 2], **scope})
+    except EvaluationError as error:
+        assert 0 <= error.start <= error.end <= len(text)
+        assert error.message
+        return
+    json.dumps(value, allow_nan=False)
+
+
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(expressions(), SCOPES)
+def test_blanks_around_an_expression_change_nothing(text: str, scope: dict[str, Any]) -> None:
+    plain = parse_expression(text)
+    for padded in (f"  {text}", f"\n{text}\n", f" {text}\t"):
+        other = parse_expression(padded)
+        assert other.names == plain.names
+        try:
+            expected = plain.evaluate(scope)
+        except EvaluationError as error:
+            with pytest.raises(EvaluationError) as fault:
+                other.evaluate(scope)
+            assert fault.value.message == error.message
+            assert padded[fault.value.start : fault.value.end].strip() == text[error.start : error.end].strip()
+        else:
+            assert other.evaluate(scope) == expected
+
+
+# --- templates -------------------------------------------------------------------------------------------------------
+
+BRACED = st.lists(
+    st.one_of(PIECES, st.sampled_from(["{", "}", "{{", "}}", "{x}", "{x.a}", "{{x}}", "{'a': ", '{"k": ', "{ ", " }"])), max_size=20
+).map("".join)
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), SHORT, st.text(alphabet="a'\"\\\n:!x ")),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(alphabet="ab'\" :x", max_size=4), inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(BRACED)
+def test_any_text_is_a_template(text: str) -> None:
+    template = parse_template(text)
+    assert names_of(template) == frozenset(name for hole in holes(template) for name in hole.expression.names)
+    as_text = settle(template, lambda hole: False)
+    names = names_of(as_text)
+    try:
+        value = fill(template, {name: "v" for name in names})
+    except EvaluationError:
+        return
+    assert isinstance(value, str) or isinstance(as_text, Reference)
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="{}")))
+def test_text_without_braces_is_itself(text: str) -> None:
+    assert fill(parse_template(text), {}) == text
+
+
+@given(BRACED)
+def test_doubled_braces_are_the_text(text: str) -> None:
+    assert fill(parse_template(text.replace("{", "{{").replace("}", "}}")), {}) == text
+
+
+@given(JSON, st.sampled_from([None, 2]))
+def test_json_in_text_survives(value: Any, indent: int | None) -> None:
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    assert fill(parse_template(text), {"a": 1, "x": 2}) == text
+    assert fill(parse_template(f"Reply with {text} only"), {"a": 1, "x": 2}) == f"Reply with {text} only"
+
+
+@given(JSON)
+def test_a_value_is_inserted_once_and_as_it_is(value: Any) -> None:
+    scope = {"x": value, "a": "!"}
+    assert fill(parse_template("{x}"), scope) == value
+    assert fill(parse_template("<{x}>{a}"), scope) == f"<{render_text(value)}>!"
+    assert fill(parse_template(["{x}", {"k": "{x}"}]), scope) == [value, {"k": value}]
+    assert fill(parse_template({"$literal": value}), scope) == value
+    if not isinstance(value, str):
+        assert json.loads(render_text(value)) == value or isinstance(value, float)
+
+
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(expressions(), SCOPES)
+def test_a_template_of_an_expression_is_the_expression(text: str, scope: dict[str, Any]) -> None:
+    expression = parse_expression(text)
+    if not expression.names or text.startswith(("{", "f'{")) or "{" in text or ":" in text:
+        return
+    template = parse_template("{" + text + "}")
+    assert isinstance(template, Reference)
+    try:
+        expected = expression.evaluate(scope)
+    except EvaluationError as error:
+        with pytest.raises(EvaluationError) as fault:
+            fill(template, scope)
+        assert fault.value.message == error.message
+    else:
+        assert fill(template, scope) == expected
+        assert fill(parse_template("- {" + text + "}"), scope) == "- " + render_text(expected)

@@ -62,7 +62,7 @@ def _tools() -> ToolSet:
 
 
 TOOLS = _tools()
-TEXTS = st.sampled_from(["", "x", "yy", "12", "3°C"])
+TEXTS = st.sampled_from(["x", "yy", "12", "3°C"])
 ITEMS = st.fixed_dictionaries({"name": TEXTS, "size": st.integers(-2, 3), "note": st.none() | TEXTS})
 VALUES: dict[str, st.SearchStrategy[Json]] = {
     "text": TEXTS,
@@ -72,19 +72,14 @@ VALUES: dict[str, st.SearchStrategy[Json]] = {
     "item": ITEMS,
     "items": st.lists(ITEMS, min_size=1, max_size=2),
     "tags": st.lists(TEXTS, min_size=1, max_size=2),
-    "unknown": st.none() | TEXTS | st.integers(-2, 2) | st.lists(st.integers(0, 2), max_size=2),
+    "unknown": st.none() | TEXTS | st.integers(-2, 2) | st.lists(st.integers(0, 2), min_size=1, max_size=2),
 }
 SHAPES = (
-    *("{0}", "{0}.name", "{0}.size", "{0}.note", "{0}[0]", "{0}['name']", "{0}[1:]", "len({0})", "str({0})"),
+    *("{0}", "{0}.name", "{0}.size", "{0}.note", "{0}[0]", "{0}['name']", "{0}[:1]", "len({0})", "str({0})"),
     *("number({0}, 0)", "{0} + {1}", "{0} + 1", "{0} + 'x'", "{0} + ['x']", "[{0}]", "[{0}, {1}]", "{{'a': {0}}}"),
     *("{0}.lower()", "{0}.split('x')", "{0}.get('name')", "default({0}.note, 'x')", "default({0}, {1})", "{0} == {1}"),
-    *(
-        "[each.name for each in {0}]",
-        "[each for each in {0}]",
-        "sum([each.size for each in {0}])",
-        "max({0}, key='size')",
-    ),
-    *("{0} * 2", "{0} / 2", "sorted({0})", "{0} is None", "not {0}", "', '.join({0})", "set_item({0}, 'name', {1})"),
+    *("[each for each in {0}]", "max({0}, key='size')", "sum({0})", "{0} * 2", "{0} / 2", "sorted({0})"),
+    *("{0} is None", "not {0}", "', '.join({0})", "set_item({0}, 'name', {1})"),
 )
 TESTS = (
     *("{0} is None", "{0} is not None", "{0}", "not {0}", "{0} == 'x'", "{0} != {1}", "len({0}) > 1", "{0} in {1}"),

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
-import sys
-from pathlib import Path
-from types import ModuleType
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,20 +13,7 @@ from toolplan.parse import parse
 from toolplan.parse.python_notation import read_program
 from toolplan.plan import Plan
 from toolplan.show import canonical
-
-
-def _oracle() -> ModuleType:
-    file = Path(__file__).parents[1] / "unit" / "parse" / "python_oracle.py"
-    spec = importlib.util.spec_from_file_location("python_oracle", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["python_oracle"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-oracle = _oracle()
+from unit.parse.python_oracle import run_as_plan, run_by_python
 
 
 def _checked(x: int) -> int:
@@ -60,7 +43,7 @@ class Writer:
     def program(self) -> str:
         lines = ["a, b, c = 1, 2, 3", "xs = [4, 5]", 'd = {"k": 6}']
         lines += self.block(3, 0)
-        lines.append('return [a, b, c, xs, d]')
+        lines.append("return [a, b, c, xs, d]")
         return "\n".join(lines)
 
     def block(self, depth: int, indent: int) -> list[str]:
@@ -130,7 +113,12 @@ class Writer:
         self.count += 1
         counter = f"n{self.count}"
         self.loops += 1
-        lines = [f"{counter} = 0", f"while {counter} < 3 and {self.test(1)}:", f"    {counter} += 1", *self.inside(depth)]
+        lines = [
+            f"{counter} = 0",
+            f"while {counter} < 3 and {self.test(1)}:",
+            f"    {counter} += 1",
+            *self.inside(depth),
+        ]
         self.loops -= 1
         return lines
 
@@ -180,9 +168,9 @@ class Writer:
             lambda: f"[{self.number(max(depth - 1, 0))}, {self.number(0)}]",
             lambda: f"split(x={self.number(0)})",
             lambda: f"[double(x=y) for y in xs[:3] if y != {self.number(0)}]",
-            lambda: f"[y + v for y, v in enumerate(xs[:3]) if even(x=v)]",
+            lambda: "[y + v for y, v in enumerate(xs[:3]) if even(x=v)]",
             lambda: "[y * v for y in range(2) for v in split(x=y + 4)]",
-            lambda: f"[even(x=y) for y in [double(x=v) for v in xs[:2]]]",
+            lambda: "[even(x=y) for y in [double(x=v) for v in xs[:2]]]",
         ]
         return self.chance.choice(forms)()
 
@@ -193,8 +181,8 @@ def test_a_random_program_means_what_cpython_does(chance):
     text = Writer(chance).program()
     plan = read_program(Source(text), set(TOOLS))
     assert isinstance(plan, Plan)
-    expected = oracle.run_by_python(text, TOOLS)
-    assert oracle.run_in_order(plan, TOOLS) == expected
+    expected = run_by_python(text, TOOLS)
+    assert run_as_plan(plan, TOOLS) == expected, text
     as_json = parse(canonical(plan), notation="json")
     assert isinstance(as_json, Plan)
-    assert oracle.run_in_order(as_json, TOOLS) == expected
+    assert run_as_plan(as_json, TOOLS) == expected, text

@@ -18,13 +18,9 @@ from toolplan.cli.streams import say, say_json, stream_for_results, warn
 from toolplan.errors import PlanRejected, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-
-    from toolplan.agent import Agent, AgentEvent, Result
     from toolplan.cli.words import Tongue
     from toolplan.parse import CannotPlan, Prose
     from toolplan.plan import Plan
-    from toolplan.prompt import PromptMessage
     from toolplan.tools import Tool
 
 __all__ = ["app"]
@@ -95,7 +91,7 @@ TraceOption = Annotated[
         help="Show every value between the stages: prompt, reply, plan, calls.",
     ),
 ]
-PlanArgument = Annotated[str, Parameter(allow_leading_hyphen=True, help="A file with a plan, or - for standard input.")]
+PlanArgument = Annotated[str, Parameter(help="A file with a plan, or - for standard input.")]
 
 
 @app.command(sort_key=1, help_epilogue="Example: toolplan demo ten-cities --language zh")
@@ -132,7 +128,7 @@ def demo(
     help_epilogue='Example: toolplan ask "Will it rain in Oslo tomorrow?" --tools tools.py --model ollama:qwen3:8b',
 )
 def ask(
-    request: Annotated[str, Parameter(help="What you want done, in any language.")],
+    request: Annotated[str, Parameter(help="What you want done, in any language, or - for standard input.")],
     /,
     *,
     tools: ToolsOption,
@@ -158,14 +154,12 @@ def ask(
 ) -> int:
     """Answer a request: one inference, a checked plan, a parallel run."""
     from toolplan.agent import Agent
-    from toolplan.cli.inputs import load_toolset, model_for, moment
+    from toolplan.cli.inputs import load_toolset, model_for, moment, read_request
     from toolplan.cli.running import Manner, carry_out
-    from toolplan.cli.words import WORDS
     from toolplan.models import no_model_message
     from toolplan.prompt import language_of
 
-    if not request.strip():
-        raise UsageError("the request is empty; say what you want done")
+    request = read_request(request)
     if max_repairs < 0:
         raise UsageError(f"`--max-repairs` is {max_repairs}; write 0 or more")
     spoken = language_of(request) if language == "auto" else language
@@ -181,14 +175,11 @@ def ask(
         answer=answer,
         max_repairs=max_repairs,
     )
-
-    def work(agent: Agent, see: Callable[[AgentEvent], None]) -> Awaitable[Result]:
-        if trace:
-            warn(WORDS[spoken]["prompt"])
-            _show_messages(agent.prompt(request), warn)
-        return agent.run(request, watch=see)
-
-    return carry_out(make_agent, work, Manner(spoken, yes, as_json, quiet, trace))
+    return carry_out(
+        make_agent,
+        lambda agent, see: agent.run(request, watch=see),
+        Manner(spoken, yes, as_json, quiet, trace),
+    )
 
 
 @app.command(sort_key=3, help_epilogue="Example: toolplan run plan.json --tools tools.py --tools my.package:more_tools")
@@ -216,9 +207,12 @@ def run(
     from toolplan.cli.inputs import load_toolset, model_for, moment, read_plan
     from toolplan.cli.running import Manner, carry_out
     from toolplan.diagnostics import render_all
+    from toolplan.models import no_model_message
     from toolplan.parse import CannotPlan, Prose
+    from toolplan.plan import AskModel, walk
 
-    make_agent = partial(Agent, model_for(model, base_url), load_toolset(tools), now=moment(now))
+    chosen = model_for(model, base_url)
+    make_agent = partial(Agent, chosen, load_toolset(tools), now=moment(now))
     spoken: Tongue = "en" if language == "auto" else language
     try:
         reading = read_plan(plan, make_agent().tools)
@@ -233,9 +227,11 @@ def run(
         found, source = rejection.diagnostics, rejection.source
         result = Result("rejected", render_all(found, source), diagnostics=found, error=str(rejection), source=source)
         return print_result(result, spoken, as_json=as_json)
+    spoken = _spoken(language, _texts_of(reading))
+    if chosen is None and any(isinstance(step, AskModel) for step in walk(reading.steps)):
+        raise UsageError(f"this plan has an `ask_model` step, and {no_model_message(spoken)}")
     if not quiet and not as_json:
         say(show.summary(checked.plan, checked.tools))
-    spoken = _spoken(language, _texts_of(reading))
     make_agent = partial(make_agent, language=spoken)
     return carry_out(
         make_agent,
@@ -347,7 +343,7 @@ def tools(
 
 @app.command(sort_key=7, help_epilogue='Example: toolplan prompt "Will it rain in Oslo tomorrow?" --tools tools.py')
 def prompt(
-    request: Annotated[str, Parameter(help="The request that the prompt is for.")],
+    request: Annotated[str, Parameter(help="The request that the prompt is for, or - for standard input.")],
     /,
     *,
     tools: ToolsOption,
@@ -359,9 +355,10 @@ def prompt(
     import dataclasses
 
     from toolplan.agent import Agent
-    from toolplan.cli.inputs import load_toolset, moment
+    from toolplan.cli.inputs import load_toolset, moment, read_request
     from toolplan.prompt import measure
 
+    request = read_request(request)
     toolset = load_toolset(tools)
     time = moment(now)
     messages = Agent(tools=toolset, language=language, now=time).prompt(request)
@@ -370,7 +367,8 @@ def prompt(
         shown = [{"role": message.role, "content": message.content} for message in messages]
         say_json({"messages": shown, "tokens": dataclasses.asdict(size)})
         return OK
-    _show_messages(messages, say)
+    for message in messages:
+        say(f"--- {message.role} ---\n{message.content}\n")
     warn(
         f"about {size.total:,} tokens ({size.counted_with}); of these the tools {size.tools:,}, which as JSON Schemas "
         f"would be {size.json_schemas_with_results:,} ({size.json_schemas:,} without their results)"
@@ -482,8 +480,3 @@ def _declared(tool: Tool) -> str:
     said += {"ask": ["asks for approval"], "deny": ["may not be called"]}.get(tool.approval or "", [])
     reason = tool.why_unavailable()
     return "; ".join([*said, f"not available: {reason}"] if reason else said)
-
-
-def _show_messages(messages: Iterable[PromptMessage], show: Callable[[str], None]) -> None:
-    for message in messages:
-        show(f"--- {message.role} ---\n{message.content}\n")

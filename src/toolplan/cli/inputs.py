@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from toolplan.cli.streams import warn
 from toolplan.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,35 +18,46 @@ if TYPE_CHECKING:
     from toolplan.parse import Reading
     from toolplan.tools import ToolSet
 
-__all__ = ["load_toolset", "model_for", "moment", "read_plan"]
+__all__ = ["STDIN", "load_toolset", "model_for", "moment", "read_plan", "read_request"]
+
+STDIN = "<stdin>"
+"""What `-` is called once the command line has been read, and in messages."""
 
 
 def read_plan(plan: str, toolset: ToolSet | None) -> Reading:
-    """Return what a file, or standard input for `-`, holds: mostly a plan. Raises `UsageError` or `PlanRejected`."""
+    """Return what a file, or standard input, holds: mostly a plan. Raises `UsageError` or `PlanRejected`."""
     from toolplan.parse import parse
 
-    text, name = _text(plan)
+    text, name = _text(plan, "a plan")
     return parse(text, notation="auto", tools=toolset, name=name)
 
 
-def _text(plan: str) -> tuple[str, str]:
-    if plan == "-":
+def read_request(request: str) -> str:
+    """Return the request; standard input holds it for `-`. Raises `UsageError` when it says nothing."""
+    text = _text(request, "a request")[0] if request == STDIN else request
+    if not text.strip():
+        raise UsageError("the request is empty; say what you want done")
+    return text.strip()
+
+
+def _text(source: str, what: str) -> tuple[str, str]:
+    if source == STDIN:
         stdin: TextIO | None = sys.stdin
         if stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is None when the descriptor was closed
-            raise UsageError("standard input is closed, so no plan can be read from it")
+            raise UsageError(f"standard input is closed, so {what} cannot be read from it")
         if stdin.isatty():
-            print("reading the plan from standard input; end it with Ctrl-D", file=sys.stderr)
+            warn(f"reading {what} from standard input; end it with Ctrl-D")
         buffer = getattr(stdin, "buffer", None)
         data: bytes = buffer.read() if buffer is not None else stdin.read().encode()
-        name = "<stdin>"
+        name = STDIN
     else:
-        path = Path(plan)
+        path = Path(source)
         try:
             data, name = path.read_bytes(), path.name
         except FileNotFoundError:
-            raise UsageError(f"there is no file `{plan}`; give a file with a plan, or `-` for standard input") from None
+            raise UsageError(f"there is no file `{source}`; give a file with a plan, or `-` for standard input") from None
         except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
-            raise UsageError(f"`{plan}` cannot be read: {getattr(error, 'strerror', None) or error}") from None
+            raise UsageError(f"`{source}` cannot be read: {getattr(error, 'strerror', None) or error}") from None
     try:
         return data.decode("utf-8-sig"), name
     except UnicodeDecodeError as error:

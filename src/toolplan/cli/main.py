@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from cyclopts import CycloptsError
 
 from toolplan.cli.app import app
+from toolplan.cli.inputs import STDIN
 from toolplan.cli.outputs import FAILED, INTERRUPTED, OK, USAGE, complain
 from toolplan.cli.streams import OutputFailed, results_apart, set_encoding, stream_for_results, warn
 from toolplan.errors import ToolplanError, UsageError
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
+    from threading import Thread
 
 __all__ = ["main"]
 
@@ -33,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
     set_encoding()
     tokens = list(sys.argv[1:] if arguments is None else arguments)
+    earlier = frozenset(_calls())
     with results_apart():
         try:
             code = _run(tokens)
@@ -43,12 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             code = FAILED
         except KeyboardInterrupt:  # another one, while the outcome of the first was printed
             code = INTERRUPTED
-        _leave(code)
+        _leave(code, earlier)
 
 
 def _run(tokens: list[str]) -> int:
     """Return the exit code; print why, where the command itself could not."""
     as_json, whole = "--json" in tokens, tokens[0:1] and tokens[0] in ANSWERING
+    tokens = [STDIN if token == "-" else token for token in tokens]  # a lone hyphen would be taken for an option
     try:
         command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
         if command.__module__ != "toolplan.cli.app":
@@ -93,10 +97,13 @@ def _unexpected(error: Exception) -> str:
     return f"unexpected {what}\n{hint}"
 
 
-def _leave(code: int) -> NoReturn:
-    """End the process, without the calls that cannot be ended: Python would wait for their threads."""
+def _leave(code: int, earlier: frozenset[Thread | BaseProcess]) -> NoReturn:
+    """End the process, without the calls that cannot be ended: Python would wait for their threads.
+
+    `earlier` are those of somebody who was here before us.
+    """
     try:
-        calls = [*_processes(), *(thread for thread in threading.enumerate() if thread.name.startswith("toolplan"))]
+        calls = [call for call in _calls() if call not in earlier]
         deadline = time.monotonic() + GRACE_SECONDS
         for call in calls:
             call.join(max(0.0, deadline - time.monotonic()))
@@ -105,15 +112,17 @@ def _leave(code: int) -> NoReturn:
         warn("toolplan: a call was still running; it was ended with the program")
     except KeyboardInterrupt:
         code = INTERRUPTED
-    for process in _processes():
-        process.kill()
+    for call in _calls():
+        if not isinstance(call, threading.Thread):
+            call.kill()  # it would outlive us
     os._exit(code)
 
 
-def _processes() -> list[BaseProcess]:
-    """Return the processes in which tools run; they would outlive this one."""
+def _calls() -> list[Thread | BaseProcess]:
+    """Return the threads and processes in which tools run."""
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith("toolplan")]
     if "multiprocessing" not in sys.modules:
-        return []
+        return [*threads]
     import multiprocessing
 
-    return multiprocessing.active_children()
+    return [*multiprocessing.active_children(), *threads]

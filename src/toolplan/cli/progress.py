@@ -93,9 +93,10 @@ class _Lines:
     def _lines(self, event: AgentEvent) -> list[str]:
         language, words, room = self._language, WORDS[self._language], None if self._trace else ROOM
         match event:
-            case ModelAsked():
+            case ModelAsked(messages=messages):
                 self._reply = []
-                return [asking_text(event, language) + " ..."]
+                shown = [f"--- {message.role} ---\n{message.content}\n" for message in messages]
+                return [asking_text(event, language) + " ...", *(shown if self._trace else [])]
             case ReplyStreamed(text=text):
                 self._reply.append(text)
             case ModelReplied():

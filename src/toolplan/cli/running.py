@@ -15,6 +15,7 @@ from toolplan.check import CheckedPlan
 from toolplan.cli.outputs import INTERRUPTED, print_result
 from toolplan.cli.person import Person, is_there
 from toolplan.cli.progress import watching
+from toolplan.cli.streams import warn
 from toolplan.cli.words import WORDS, Tongue
 from toolplan.errors import ModelError
 from toolplan.models import Usage
@@ -53,6 +54,8 @@ def carry_out(make_agent: Callable[..., Agent], work: Work, manner: Manner) -> i
             result = _result_of(agent, work, view.see, language)
         except _Interrupted as interruption:
             result, interrupted = interruption.result, True
+    if person is not None and not manner.quiet:
+        warn()  # the answer stands apart
     code = print_result(result, language, as_json=as_json)
     return INTERRUPTED if interrupted else code
 
@@ -87,6 +90,8 @@ def _result_of(agent: Agent, work: Work, see: See, language: Tongue) -> Result:
         return asyncio.run(main())
     except ModelError as error:
         return memory.result(error.message, language)
+    except SystemExit as error:  # a tool called `sys.exit`
+        return memory.result(f"a tool ended the program (SystemExit: {error.code})", language)
     except KeyboardInterrupt:
         raise _Interrupted(memory.result(WORDS[language]["interrupted"], language)) from None
 

@@ -94,8 +94,8 @@ class Screen:
     @contextlib.contextmanager
     def live(self) -> Generator[None]:
         """Draw until the block ends, then leave the last state standing."""
-        self._start()
         try:
+            self._start()
             yield
         finally:
             with self._lock:
@@ -126,14 +126,14 @@ class Screen:
         self._drawing.start()
 
     def _stop(self, *, erase: bool) -> None:
-        if self._live is None or self._drawing is None:
-            return
         self._enough.set()
-        self._drawing.join()
-        self._live.transient = erase
-        with contextlib.suppress(OSError, ValueError):
-            self._draw()
-            self._live.stop()
+        if self._drawing is not None and self._drawing.ident is not None:
+            self._drawing.join()
+        if self._live is not None:
+            self._live.transient = erase
+            with contextlib.suppress(OSError, ValueError):
+                self._draw()
+                self._live.stop()
 
     def _draw_often(self) -> None:
         with contextlib.suppress(OSError, ValueError):

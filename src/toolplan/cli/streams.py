@@ -98,7 +98,12 @@ def say(text: str = "") -> None:
 
 def say_json(value: Any) -> None:
     """Print the one JSON document. Raises `OutputFailed` or `BrokenPipeError`."""
-    _write(json.dumps(value, ensure_ascii=False, indent=2), stream_for_results())
+    try:
+        text = json.dumps(value, ensure_ascii=False, indent=2)
+    except ValueError:  # a number of more than 4,300 digits, which Python writes only when asked to
+        sys.set_int_max_str_digits(0)
+        text = json.dumps(value, ensure_ascii=False, indent=2)
+    _write(text, stream_for_results())
 
 
 def _write(text: str, stream: TextIO) -> None:

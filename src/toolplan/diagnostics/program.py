@@ -178,12 +178,11 @@ that the program never uses is ignored, and so are `asyncio`, `typing` and `__fu
     wrong="import datetime\nday = datetime.date.today()\nreturn str(day)",
     right="day = date(now)\nreturn str(day)",
 )
-def imported(place: Place, module: str, used: Place) -> Diagnostic:
-    """An import of `module`, something of which is used at `used`."""
+def imported(place: Place, module: str, used: Sequence[Place]) -> Diagnostic:
+    """An import of `module`, something of which is used at these places."""
     help = _MODULES.get(module, "use the tools and the functions of the notation")
-    return Diagnostic(
-        "", f"`{module}` cannot be imported", place, "not available", (Mark(used, "used here"),), help=help
-    )
+    marks = tuple(Mark(use, "used here") for use in used)
+    return Diagnostic("", f"`{module}` cannot be imported", place, "not available", marks, help=help)
 
 
 @explained(

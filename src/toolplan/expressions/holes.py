@@ -60,6 +60,7 @@ _TOKEN = re.compile(r"""[{}()\[\]:!]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|["'
 _ONE_STRING = re.compile(r"""\s*(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')?\s*\Z""", re.DOTALL)
 _LOOKS_READABLE = re.compile(rf"\s*({_NAME})\s*(?:[.\[(+*/<>=-]|\Z|:|!)")
 _LATEX = re.compile(r"(?:\\[A-Za-z]+\*?(?:\[[^\[\]{}]*\])?(?:\{[^{}]*\})*|\^)\Z")
+_INNER_HOLE = re.compile(r"\{[^{}]*\}")
 _CONVINCING_SPEC = re.compile(r"[.<>=^,%]|[a-zA-Z]\Z")
 
 
@@ -140,7 +141,7 @@ def _group(text: str, start: int, place: Place) -> Group | Unread | None:
             return None
         end, cut, conversion, spec = scanned
         if spec and "{" in spec:
-            return _nested_spec(text, start, end, place)
+            return _nested_spec(text, start, end, spec, place)
     written = text[start + 1 : cut]
     if not written or written.isspace():
         return None
@@ -161,9 +162,11 @@ def _group(text: str, start: int, place: Place) -> Group | Unread | None:
     return Unread(text[start:end], looks[1], problem, help, place.within(start, end))
 
 
-def _nested_spec(text: str, start: int, end: int, place: Place) -> Group | None:
+def _nested_spec(text: str, start: int, end: int, spec: str, place: Place) -> Group | None:
     """Return a group whose format spec holds a hole of its own (`{x:>{width}}`), read as an f-string."""
     raw = text[start:end]
+    if not fits_some_value(_INNER_HOLE.sub("8", spec)):
+        return None
     if '"""' in raw or "\\" in raw:
         return None
     try:

@@ -146,7 +146,10 @@ def _default(infer: Inference, node: ast.Call) -> Type:
         return UNKNOWN
     count = len(infer.findings)
     found = infer.of(value)
-    infer.findings[count:] = [each for each in infer.findings[count:] if each.code not in _FORGIVEN]
+    for index, finding in enumerate(infer.findings[count:], count):
+        if finding.code in _FORGIVEN:  # the fallback may stand in from here on
+            del infer.findings[index:]
+            break
     return join(without_null(found), infer.of(fallback))
 
 
@@ -158,7 +161,7 @@ def _sum(call: Called) -> Type:
     node = call.nodes.get("items")
     kinds = kinds_of(without_null(element))
     if node is not None and kinds and not kinds & NUMERIC:
-        words = (f"`{call.name}`", "numbers to add", call.infer.words(node), f"a list of {_each(element)}")
+        words = (f"`{call.name}`", "numbers to add", call.infer.words(node), _listed(call.get("items"), element))
         help = "write `sum([number(x) for x in ...])`" if kinds == _TEXT else None
         return call.infer.report(say.unfit_operand(call.infer.place(node), *words, help))
     if kinds and kinds <= {"integer", "boolean"} and (start is None or kinds_of(start) <= {"integer", "boolean"}):
@@ -166,9 +169,12 @@ def _sum(call: Called) -> Type:
     return NUMBER
 
 
-def _each(element: Type) -> str:
+def _listed(found: Type | None, element: Type) -> str:
+    """Return the words for what was gone through: `a list of texts`."""
+    if found is not None and not all(isinstance(member, ListType) for member in members(found)):
+        return kind_word(found)
     word = kind_word(element)
-    return _PLURALS.get(word, word)
+    return f"a list of {_PLURALS.get(word, word)}"
 
 
 _PLURALS = {
@@ -432,7 +438,7 @@ def _join(call: Called, base: Type) -> Type:
     node = call.nodes.get("items")
     kinds = kinds_of(without_null(element))
     if node is not None and kinds and "text" not in kinds:
-        words = ("`join`", "a list of texts", call.infer.words(node), f"a list of {_each(element)}")
+        words = ("`join`", "a list of texts", call.infer.words(node), _listed(call.get("items"), element))
         help = f"write `[str(x) for x in {call.infer.words(node)}]`"
         call.infer.report(say.unfit_operand(call.infer.place(node), *words, help))
     return TEXT

@@ -99,6 +99,9 @@ _LIKE_PLAN = re.compile(
     r"""|tool_calls|arguments|args|parameters|for[_ ]?each|ask_model|ask_user|cannot|final_answer\w*|let|if|answer))"""
     r"""["'”]?\s*[:：]"""
 )
+_MORE_JSON = re.compile(r"\s*([,:}\]])")
+"""Behind a plan, the rest of something larger: a bracket too many closed it early."""
+_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"|([\[{])|([\]}])', re.DOTALL)
 _BETWEEN_STEPS = re.compile(r"[\s,;]*\Z")
 _INVISIBLE = "\ufeff \t\r\n"
 
@@ -128,6 +131,8 @@ class _Walk:
     """What is neither thinking nor a value nor a fence."""
     thoughts: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     damage: Damage | None = None
+    gap: Damage | None = None
+    """A value that looks like a plan with something left out: perhaps a word about what plans look like."""
     thinking: str = ""
     """`closed` or `open` when there was any."""
     failures: int = 0
@@ -191,7 +196,7 @@ class _Walk:
             self.values.clear()
             self.blocks.clear()
             self.prose.clear()
-            self.damage = None
+            self.damage = self.gap = None
             self.thoughts = [(0, match.end())]
             return match.end()
         end = re.compile(f"</{match.group('tag')}>", re.IGNORECASE).search(self.reply, match.end())
@@ -238,6 +243,9 @@ class _Walk:
         mended = mend(self.reply, start)
         if isinstance(mended, Damage):
             self.failures += 1
+            if mended.kind == "gap" and (end := _end_of(self.reply, start)) is not None:
+                self.gap = self.gap or (mended if not glued and _LIKE_PLAN.search(self.reply, start, end) else None)
+                return end
             if self.damage is None and not glued and _LIKE_PLAN.search(self.reply, start, mended.at + 200):
                 self.damage = mended
             return max(at, mended.at, start + 1)
@@ -253,12 +261,19 @@ class _Walk:
         return any(self.reply[start:end].strip(_INVISIBLE + "`") for start, end in self.prose)
 
     def _decide(self) -> JsonPlan | Text:
-        alone = len(self.values) == 1 and self.damage is None and not self.blocks and not self._has_prose()
+        alone = (
+            len(self.values) == 1
+            and self.damage is None
+            and self.gap is None
+            and not self.blocks
+            and not self._has_prose()
+        )
         plans = [
             v for v in self.values if (alone or not v.glued) and _is_plan(v.decoded.value, self.tools, alone=alone)
         ]
-        if self.damage is not None and not (plans and self.damage.kind == "gap"):
-            raise _rejected(_worded(self.damage, self.reply), self.reply, self.name)
+        damage = self.damage or (self.gap if not plans else None)
+        if damage is not None:
+            raise _rejected(_worded(damage, self.reply), self.reply, self.name)
         if not plans:
             return self._text(self.values[0] if alone else None)
         if len(plans) > 1:
@@ -267,6 +282,11 @@ class _Walk:
             if any(plan.decoded.value != plans[0].decoded.value for plan in plans):
                 places = [Place(start=plan.start, end=plan.start + 1) for plan in plans]
                 raise _rejected(say.several_plans(places), self.reply, self.name)
+        behind = _MORE_JSON.match(self.reply, plans[-1].end)
+        if behind:
+            place = Place(start=behind.start(1), end=behind.end(1))
+            problem = say.broken_json(place, f"found `{behind[1]}` after its end", "check the brackets before it")
+            raise _rejected(problem, self.reply, self.name)
         return self._plan(plans[-1])
 
     def _text(self, alone: _Value | None) -> Text:
@@ -313,6 +333,16 @@ class _Walk:
             repairs = ("left out a byte order mark", *repairs)
         source = Source(text, self.name, value.start, json=True)
         return JsonPlan(value.decoded.value, source, value.decoded.faults, repairs)
+
+
+def _end_of(text: str, start: int) -> int | None:
+    """Return where the bracket at `start` is closed, whatever stands between."""
+    depth = 0
+    for match in _BRACKETS.finditer(text, start):
+        depth += 1 if match[1] else -1 if match[2] else 0
+        if not depth:
+            return match.end()
+    return None
 
 
 def _worded(damage: Damage, text: str) -> Diagnostic:

@@ -32,7 +32,8 @@ _BRACES = re.compile(r"\$\{(?!\s)([^{}]*)\}((?:\.\w+|\[\d+\])*)")
 _DOLLARS = re.compile(rf"\$([^\W\d]\w*)({_PATH})\$")
 _PLAIN = re.compile(r"\$(\w+)((?:\.\w+|\[\d+\])*)")
 _EVIDENCE = re.compile(r"#(E\d+)((?:\.\w+|\[\d+\])*)")
-_OWN_HOLE = re.compile(r"(?<![\${])\{\s*[^\W\d]|\$\{\s")
+_OWN_HOLE = re.compile(r"""(?<![\${])\{(?!\s*["}{\\])|\$\{\s""")
+"""A brace in the plan's JSON text that is neither the language's own bracket nor part of JSON inside a text."""
 _DOLLAR_HOLE = re.compile(r"\$\{\w")
 _QUOTED = r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\""""
 _IN_EXPRESSION = re.compile(rf"(?P<quoted>{_QUOTED})|{_BRACES.pattern}|{_DOLLARS.pattern}", re.DOTALL)

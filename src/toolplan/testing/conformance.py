@@ -10,7 +10,8 @@ to the next heading of the same or a higher level. Fenced blocks in it:
                   rest of the page, one in a case adds to it
     plan json     a plan in the JSON notation; `plan python` in the Python notation
     reply         the text of a model's reply, whatever it is (fences in it need a longer fence around it)
-    expect        what must come of each plan since the last `expect` block, one expectation a line
+    expect        what must come of each plan since the last `expect` block, one expectation a line; what it says about
+                  runs does not concern plans that demand an error
 
 A line of a plan can demand diagnostics: `// error: [TP302] "no argument"` in JSON, `# error: ...` in Python. `warning:`
 is the same for warnings; the text is a part of the message and may be left out; `at "recipient"` before it is the very
@@ -57,7 +58,7 @@ from typing import NoReturn
 
 from toolplan.errors import UsageError
 from toolplan.show import canonical
-from toolplan.testing.expectations import Demand, Wish, read_demands, read_wish
+from toolplan.testing.expectations import OF_NO_PLAN, Demand, Wish, read_demands, read_wish
 from toolplan.testing.fakes import Fakes, fake_tools
 from toolplan.testing.trials import Trial
 from toolplan.tools import ToolSet
@@ -73,6 +74,11 @@ class PlanText:
     text: str
     line: int
     demands: tuple[Demand, ...] = ()
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether its lines demand an error, so that nothing of it may run."""
+        return any(demand.severity == "error" for demand in self.demands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,13 +231,17 @@ class _Page:
             self._fail(line, f"{error}: {text}")
 
     def _close(self, wishes: Sequence[Wish]) -> None:
-        """End an example: the plans so far, and what must come of them."""
-        if self.plans:
-            idle = next((plan for plan in self.plans if not plan.demands and not wishes), None)
-            if idle is not None:
-                self._fail(idle.line, "nothing is expected of this plan")
-            self.examples.append(Example(tuple(self.plans), tuple(wishes)))
-            self.plans = []
+        """End an example: the plans so far, and what must come of them. What must be rejected is left out of a run."""
+        plans, self.plans = self.plans, []
+        if any(wish.form not in OF_NO_PLAN for wish in wishes):
+            rejected = [plan for plan in plans if plan.is_rejected]
+            self.examples += [Example((plan,), ()) for plan in rejected]
+            plans = [plan for plan in plans if plan not in rejected]
+        idle = next((plan for plan in plans if not plan.demands and not wishes), None)
+        if idle is not None:
+            self._fail(idle.line, "nothing is expected of this plan")
+        if plans:
+            self.examples.append(Example(tuple(plans), tuple(wishes)))
 
     def _fail(self, line: int, problem: str) -> NoReturn:
         raise UsageError(f"{self.path}:{line}: {problem}")

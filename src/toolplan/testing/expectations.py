@@ -15,7 +15,18 @@ from typing import Any, cast
 from toolplan.check import Limits
 from toolplan.values import Json
 
-__all__ = ["LIMITS", "SETTINGS", "Demand", "Wish", "read_call", "read_demands", "read_text", "read_texts", "read_wish"]
+__all__ = [
+    "LIMITS",
+    "OF_NO_PLAN",
+    "SETTINGS",
+    "Demand",
+    "Wish",
+    "read_call",
+    "read_demands",
+    "read_text",
+    "read_texts",
+    "read_wish",
+]
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _DEMAND = re.compile(
@@ -47,6 +58,9 @@ _FORMS: dict[str, re.Pattern[str]] = {
         "with": r"with (?P<settings>.+)",
     }.items()
 }
+
+OF_NO_PLAN = frozenset({"text", "cannot", "diagnostic", "repair", "with"})
+"""Expectations that a text which is no plan can meet."""
 
 SETTINGS = ("failure", "window", "max_concurrency", "now")
 """What `with` can set for the run."""

@@ -16,7 +16,7 @@ from toolplan.errors import PlanRejected
 from toolplan.parse import CannotPlan, Prose, parse
 from toolplan.plan import Parallel, Plan, walk
 from toolplan.show import to_json
-from toolplan.testing.expectations import LIMITS, SETTINGS, Demand, Wish, read_call, read_texts
+from toolplan.testing.expectations import LIMITS, OF_NO_PLAN, SETTINGS, Demand, Wish, read_call, read_texts
 from toolplan.testing.fakes import Fakes
 from toolplan.testing.interpreter import Reference, run_in_written_order
 from toolplan.testing.simulation import Simulation, simulate
@@ -30,8 +30,6 @@ SEEDS = range(5)
 
 ABOUT_TEXT = frozenset({"accepted", "same", "canonical", "diagnostic", "repair", "with"})
 """Expectations for which nothing needs to run."""
-OF_NO_PLAN = frozenset({"text", "cannot", "diagnostic", "repair", "with"})
-"""Expectations that a text which is no plan can meet."""
 ENDINGS = ("answer", "succeeds", "fails", "replans", "waits", "cannot")
 
 Span: TypeAlias = "tuple[str, dict[str, Any], float, float]"
@@ -167,7 +165,8 @@ class _Findings:
         if span is None:
             return demand.line is None and demand.marked is None
         on_line = demand.line is None or self._line(span[0]) == demand.line
-        return on_line and demand.marked in (None, self.source.text[span[0] : span[1]])
+        marked = self.source.text[span[0] : span[1]]
+        return on_line and demand.marked in (None, marked, marked[1:-1] if marked[:1] == '"' else marked)
 
     def _line(self, offset: int) -> int:
         """Return the line in the case's text. A reader may have taken the plan out of what stands around it."""

@@ -30,7 +30,7 @@ PAIRS: dict[str, tuple[str, Any]] = {
         ],
     ),
     "text with values": (
-        'send(text=f"Dear {c.name}, {total:.2f} and {x[\'k\']!r} {{}}")',
+        "send(text=f\"Dear {c.name}, {total:.2f} and {x['k']!r} {{}}\")",
         [{"tool_name": "send", "arguments": {"text": "Dear {c.name}, {total:.2f} and {x['k']!r} {{}}"}}],
     ),
     "text with braces": ('send(text="{x} {}")', [{"tool_name": "send", "arguments": {"text": {"$literal": "{x} {}"}}}]),
@@ -160,7 +160,7 @@ PAIRS: dict[str, tuple[str, Any]] = {
         ],
     ),
     "an accumulator": (
-        "xs = []\nfor r in rows:\n    xs.append(r.id)\nreturn f\"{len(xs)} rows\"",
+        'xs = []\nfor r in rows:\n    xs.append(r.id)\nreturn f"{len(xs)} rows"',
         [
             {"let": {"xs": []}},
             {"for_each": "rows", "as": "r", "do": [{"let": {"xs": "xs + [r.id]"}}]},
@@ -186,7 +186,7 @@ PAIRS: dict[str, tuple[str, Any]] = {
         ],
     ),
     "a call on one side only": (
-        'x = get(id=1) if a else None',
+        "x = get(id=1) if a else None",
         [
             {
                 "if": "a",
@@ -244,7 +244,7 @@ PAIRS: dict[str, tuple[str, Any]] = {
         'reply = ask_user(f"Send to {a}?")\nif reply == "yes":\n    send(to=a)',
         [
             {"ask_user": "Send to {a}?", "result_variable": "reply"},
-            {"if": "reply == \"yes\"", "then": [{"tool_name": "send", "arguments": {"to": "{a}"}}]},
+            {"if": 'reply == "yes"', "then": [{"tool_name": "send", "arguments": {"to": "{a}"}}]},
         ],
     ),
     "ask the user at the end": (

@@ -359,21 +359,22 @@ class Statements(Values):
         module = (node.module or "") if isinstance(node, ast.ImportFrom) else None
         if module in ("__future__", "asyncio", "typing"):
             return
+        used: list[str] = []
+        package = module or ""
         for alias in node.names:
             name = alias.asname or (alias.name.partition(".")[0] if module is None else alias.name)
-            package = (module or alias.name).partition(".")[0]
-            if (
-                alias.name in ("asyncio", "typing")
-                or name not in self.survey.reads
-                or self._is_own(module, package, name)
-            ):
-                continue
-            self.report(wording.imported(self.place(node), package, self.place(self.survey.reads[name][0])))
-            self.refused.add(name)
+            is_own = alias.name in ("asyncio", "typing") or self._is_own(module, name)
+            if name in self.survey.reads and not is_own:
+                used.append(name)
+                package = module or alias.name
+        if used:
+            places = [self.place(self.survey.reads[name][0]) for name in used]
+            self.report(wording.imported(self.place(node), package.partition(".")[0], places))
+            self.refused.update(used)
 
-    def _is_own(self, module: str | None, package: str, name: str) -> bool:
+    def _is_own(self, module: str | None, name: str) -> bool:
         """Return whether an imported name is a tool or a word of the notation, which needs no import."""
-        if module is None or package in sys.stdlib_module_names:
+        if module is None or module.partition(".")[0] in sys.stdlib_module_names:
             return False
         tools = self.vocabulary.tools
         return name in tools or not tools or self.vocabulary.meaning(name) is not Meaning.TOOL
