@@ -19,6 +19,7 @@ MODULES = {
     "replies": "bench.replies",
     "zh": "bench.zh",
     "nestful": "bench.nestful",
+    "fuzz": "bench.fuzz",
     "complexfuncbench": "bench.complexfuncbench",
 }
 """Name on the command line: module. A module is imported only when its bench is asked for."""

@@ -146,7 +146,7 @@ class Result:
             "seconds": round(self.seconds, 6),
             "steps": steps,
             "missing": list(self.missing),
-            "approvals": [{"id": call.step, "tool": call.tool} for call in self.approvals],
+            "approvals": [_waiting_call(call) for call in self.approvals],
             "diagnostics": diagnostics,
             "plan": show.to_json(self.plan) if self.plan is not None else None,
         }
@@ -162,6 +162,7 @@ class Agent:
     one more inference; `"none"` never an inference, so plain results when the plan has no template.
     `approve` is asked about the calls whose tool says `approval="ask"`; without it such a run ends as `waiting`.
     `ask_user` answers the plan's questions; without it a question ends the run as `waiting`.
+    `base_url` and `api_key` go with a model given by name; without a key the provider's environment variable is read.
     `reader` is the model for `ask_model` steps (default: the same). `now` is the time the plan sees, as ISO text.
     `undeclared="independent"` is your word that tools without declared effects may overlap.
     `failure="independent"` runs everything that does not use a failed step's value.
@@ -180,6 +181,7 @@ class Agent:
         ask_user: Callable[[str], str | Awaitable[str | None] | None] | None = None,
         reader: Model | str | None = None,
         base_url: str | None = None,
+        api_key: str | None = None,
         context: str | None = None,
         extra_rules: Sequence[str] = (),
         now: str | Callable[[], str] | None = None,
@@ -190,8 +192,8 @@ class Agent:
         failure: Literal["written-order", "independent"] = "written-order",
         dependencies: Any = None,
     ) -> None:
-        self.model = model_from_name(model, base_url=base_url) if isinstance(model, str) else model
-        self.reader = model_from_name(reader, base_url=base_url) if isinstance(reader, str) else reader or self.model
+        self.model = model_from_name(model, base_url, api_key) if isinstance(model, str) else model
+        self.reader = model_from_name(reader, base_url, api_key) if isinstance(reader, str) else reader or self.model
         self.tools = _with_undeclared(ToolSet.of(tools), undeclared)
         self.language: Language = language
         self.notation: Notation = notation
@@ -244,12 +246,15 @@ class Agent:
         return self._run_sync("run", self.run(request, watch=watch))
 
     async def run_plan(self, plan: Plan | str, *, request: str = "", watch: Watcher | None = None) -> Result:
-        """Check and run a plan that somebody already has, as text or as a `Plan`. No inference to plan it."""
+        """Check and run a plan that somebody already has, as text or as a `Plan`. No inference to plan it.
+
+        As in a model's reply, plain prose is an answer.
+        """
         turn = _Turn(self, request, watch)
         try:
             reading = plan if isinstance(plan, Plan) else self._parse(plan)
             if isinstance(reading, Prose):
-                raise UsageError("this text is an answer in prose, not a plan")
+                return turn.result("succeeded", reading.text)
             if isinstance(reading, CannotPlan):
                 text = cannot_text(reading.reason, reading.missing, turn.language)
                 return turn.result("rejected", text, error=reading.reason, missing=tuple(reading.missing))
@@ -512,6 +517,12 @@ def _with_undeclared(tools: ToolSet, undeclared: str) -> ToolSet:
     if undeclared != "independent":
         raise UsageError(f"undeclared={undeclared!r}; write 'exclusive' or 'independent'")
     return ToolSet.of(tool if tool.effects.declared else tool.with_effects(INDEPENDENT) for tool in tools)
+
+
+def _waiting_call(call: PlannedCall) -> Json:
+    """Return a call that waits for approval as JSON; what comes from earlier steps is the template that says which."""
+    arguments = show.template_json(call.arguments)
+    return {"id": call.step, "tool": call.tool, "arguments": arguments, "writes": list(call.writes)}
 
 
 def _report(step: StepRecord) -> StepReport:

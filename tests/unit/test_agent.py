@@ -196,6 +196,8 @@ class TestApproval:
         result = Agent(script(self.PLAN), [pay]).run_sync("Pay Ann.")
         assert (result.outcome, paid) == ("waiting", [])
         assert [call.tool for call in result.approvals] == ["pay"]
+        waiting = {"id": "s1", "tool": "pay", "arguments": {"to": "ann"}, "writes": ["account"]}
+        assert result.to_dict()["approvals"] == [waiting]
 
     @pytest.mark.parametrize(("word", "outcome", "done"), [(True, "succeeded", ["ann"]), (False, "rejected", [])])
     def test_a_persons_word_decides(self, word: bool, outcome: str, done: list[str]) -> None:

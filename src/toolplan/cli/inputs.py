@@ -55,7 +55,9 @@ def _text(source: str, what: str) -> tuple[str, str]:
         try:
             data, name = path.read_bytes(), path.name
         except FileNotFoundError:
-            raise UsageError(f"there is no file `{source}`; give a file with a plan, or `-` for standard input") from None
+            raise UsageError(
+                f"there is no file `{source}`; give a file with a plan, or `-` for standard input"
+            ) from None
         except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
             raise UsageError(f"`{source}` cannot be read: {getattr(error, 'strerror', None) or error}") from None
     try:

@@ -39,6 +39,9 @@ MOST_ROWS = 16
 REPLY_LINES = 5
 """Lines of the reply that are shown while it comes in."""
 
+_GONE = (OSError, ValueError)
+"""What writing raises when the terminal has gone; nobody will miss the view."""
+
 _SIGNS = {
     "succeeded": ("✓", "green"),
     "failed": ("✗", "red"),
@@ -52,9 +55,17 @@ _SIGNS = {
 @contextlib.contextmanager
 def on_screen(stream: TextIO, language: Tongue) -> Generator[Screen]:
     """Give a live view on a terminal; afterwards the cursor and the last state of all steps are where they belong."""
-    screen = Screen(Console(file=stream, highlight=False, soft_wrap=False), language)
+    screen = Screen(_Console(file=stream, highlight=False), language)
     with screen.live():
         yield screen
+
+
+class _Console(Console):
+    """A console that leaves the end of a pipe to its caller; rich would end the program."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the `BrokenPipeError` that is being handled."""
+        raise
 
 
 @dataclass(slots=True)
@@ -120,10 +131,12 @@ class Screen:
     def _start(self) -> None:
         self._live = Live(console=self._console, get_renderable=self._window, auto_refresh=False)
         self._enough.clear()
-        self._drawing = threading.Thread(target=self._draw_often, name="toolplan-screen", daemon=True)
-        with contextlib.suppress(OSError, ValueError):  # the terminal has gone; nobody will miss the view
+        self._drawing = threading.Thread(target=self._draw_often, name="screen", daemon=True)
+        try:
             self._live.start(refresh=True)
-        self._drawing.start()
+            self._drawing.start()
+        except _GONE:
+            self._live = None
 
     def _stop(self, *, erase: bool) -> None:
         self._enough.set()
@@ -131,12 +144,14 @@ class Screen:
             self._drawing.join()
         if self._live is not None:
             self._live.transient = erase
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(*_GONE, IndexError):  # interrupted while it started, it has less to take back
                 self._draw()
                 self._live.stop()
+            with contextlib.suppress(*_GONE):
+                self._console.show_cursor()
 
     def _draw_often(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(*_GONE):
             while not self._enough.wait(SECONDS_BETWEEN):
                 self._draw()
 

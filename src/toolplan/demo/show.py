@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from toolplan.agent import AgentEvent
 from toolplan.demo.play import Demo, play
 from toolplan.demo.scenarios import SCENARIOS, Scenario, Tongue
-from toolplan.demo.words import WORDS
+from toolplan.demo.words import MIXED, WORDS
 from toolplan.errors import UsageError
 from toolplan.models import Usage
 
@@ -70,7 +70,7 @@ def run_demos(
     words = WORDS[language or (chosen[0].home if name is not None else "en")]
     say(words["what_is_real"])
     if name is None and language is None:
-        say(words["mixed"])
+        say(MIXED)
     demos: list[Demo] = []
     for scenario in chosen:
         spoken = language or scenario.home

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from toolplan.demo.scenarios import CALL_SECONDS, Tongue
 
-__all__ = ["WORDS"]
+__all__ = ["MIXED", "WORDS"]
+
+MIXED = "Some of these speak Chinese; `--language en` runs all of them in English, `--language zh` in Chinese."
 
 WORDS: dict[Tongue, dict[str, str]] = {
     "en": {
@@ -12,7 +14,6 @@ WORDS: dict[Tongue, dict[str, str]] = {
         "checks, the run, the tools and what they change are real. The weather is\n"
         f"typical for the day, not a forecast; looking it up takes {CALL_SECONDS:g} s, as if it came\n"
         "from a remote service.",
-        "mixed": "Some demos speak Chinese; `--language en` runs all of them in English.",
         "request": "request: {text}",
         "recorded": "reply:   recorded, in {file}",
         "answer": "answer:",

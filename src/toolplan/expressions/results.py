@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FUNCTION_RULES", "METHOD_RULES", "function", "method"]
 
-_FORGIVEN = ("TP306", "TP307", "TP314")
-"""Findings that `default(value, fallback)` makes good: a field that is not there, a value that may be null."""
-
 
 class Called:
     """One call with the types of its arguments, by position and by name."""
@@ -144,12 +141,7 @@ def _default(infer: Inference, node: ast.Call) -> Type:
     value, fallback = arguments.get("value"), arguments.get("fallback")
     if value is None or fallback is None:
         return UNKNOWN
-    count = len(infer.findings)
-    found = infer.of(value)
-    for index, finding in enumerate(infer.findings[count:], count):
-        if finding.code in _FORGIVEN:  # the fallback may stand in from here on
-            del infer.findings[index:]
-            break
+    found = infer.silently(value, infer.env)  # whatever is missing in there, the fallback stands in for it
     return join(without_null(found), infer.of(fallback))
 
 

@@ -373,6 +373,8 @@ class Engine:
             executor.shutdown(wait=False, cancel_futures=True)  # waiting for a stuck thread would stop the loop
 
     def _result(self, finish: FinishRun | None, seconds: float) -> RunResult:
+        if finish is None:
+            self._machine.note_not_run()
         steps = tuple(sorted(self._machine.records, key=lambda record: record.path))
         variables = self._machine.variables()
         if finish is None:

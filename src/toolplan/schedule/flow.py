@@ -372,6 +372,16 @@ class Flow:
         record.error = error
         return record
 
+    def _record_frame_not_run(self, frame: Frame) -> None:
+        for inst in frame.children.values():
+            inner = [inst.inner] if inst.inner is not None else []
+            inner += inst.loop.live.values() if inst.loop is not None else ()
+            for body in inner:
+                self._record_frame_not_run(body)
+            if not inner and inst.record is None:
+                self._record_not_run(inst.node, inst.path, frame.label)
+        self._record_rest_not_run(frame, frame.next)
+
     def _record_rest_not_run(self, frame: Frame, begin: int) -> None:
         for index in range(begin, frame.end):
             self._record_not_run(frame.block.nodes[index], (*frame.path, index), frame.label)

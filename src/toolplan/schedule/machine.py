@@ -130,6 +130,10 @@ class Machine(Bodies):
         """The attempts in flight, by key."""
         return self._running
 
+    def note_not_run(self) -> None:
+        """Add a record for every call that has not been made. For a run that stops here, waiting for a person."""
+        self._record_frame_not_run(self._root)
+
     def variables(self) -> dict[str, Json]:
         """Return the values of the plan's top-level names as far as they are known."""
         return {

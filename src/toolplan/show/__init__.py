@@ -4,8 +4,8 @@ Reading is lenient, printing is not: `canonical` writes each construct in exactl
 same plan again.
 """
 
-from toolplan.show.canonical import canonical, to_json
+from toolplan.show.canonical import canonical, template_json, to_json
 from toolplan.show.mermaid import mermaid
 from toolplan.show.summary import summary
 
-__all__ = ["canonical", "mermaid", "summary", "to_json"]
+__all__ = ["canonical", "mermaid", "summary", "template_json", "to_json"]

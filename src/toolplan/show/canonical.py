@@ -48,7 +48,7 @@ from toolplan.plan import (
 )
 from toolplan.values import Json
 
-__all__ = ["canonical", "to_json"]
+__all__ = ["canonical", "template_json", "to_json"]
 
 WIDTH = 110
 
@@ -69,6 +69,11 @@ def to_json(plan: Plan) -> dict[str, Json]:
     if plan.answer is not None:
         shown["answer"] = _given(_template(plan.answer))
     return shown
+
+
+def template_json(template: Template) -> Json:
+    """Return the JSON value that is read as this template."""
+    return _template(template)
 
 
 def _given(value: Json) -> Json:

@@ -332,7 +332,7 @@ async def test_a_question_waits_without_somebody_to_ask() -> None:
     steps = [{"ask_user": "Which Ann?", "result_variable": "who"}, call("effect", who="{who}"), {"answer": "{who}"}]
     waiting = await run(steps, [effect])
     assert (waiting.outcome, waiting.text) == ("waiting", "Which Ann?")
-    assert [step.outcome for step in waiting.steps] == ["waiting"]
+    assert [(step.tool, step.outcome) for step in waiting.steps] == [("ask_user", "waiting"), ("effect", "not_run")]
 
     def answer(question: AskUserNow) -> str:
         return f"the one of {question.question}"
