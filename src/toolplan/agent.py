@@ -29,7 +29,8 @@ from toolplan.models import Message, Model, ModelRequest, Reply, Usage, model_fr
 from toolplan.parse import CannotPlan, Prose, parse
 from toolplan.plan import AskModel, Plan, walk
 from toolplan.plan_schema import plan_schema
-from toolplan.policy import PlannedCall, review
+from toolplan.policy import PlannedCall
+from toolplan.policy import review as review_policy
 from toolplan.prompt import (
     PromptMessage,
     StepReport,
@@ -39,6 +40,7 @@ from toolplan.prompt import (
     repair_messages,
 )
 from toolplan.reader import read_with_model
+from toolplan.review import review_with_model
 from toolplan.run import RunEvent, RunResult, run_plan
 from toolplan.schedule import AskModelNow, AskUserNow, StepRecord
 from toolplan.tools import Tool, ToolSet
@@ -163,6 +165,7 @@ class Agent:
     `approve` is asked about the calls whose tool says `approval="ask"`; without it such a run ends as `waiting`.
     `ask_user` answers the plan's questions; without it a question ends the run as `waiting`.
     `base_url` and `api_key` go with a model given by name; without a key the provider's environment variable is read.
+    `review=True` lets the model read an accepted plan once more before it runs; its objections send the plan back.
     `reader` is the model for `ask_model` steps (default: the same). `now` is the time the plan sees, as ISO text.
     `undeclared="independent"` is your word that tools without declared effects may overlap.
     `failure="independent"` runs everything that does not use a failed step's value.
@@ -186,6 +189,7 @@ class Agent:
         extra_rules: Sequence[str] = (),
         now: str | Callable[[], str] | None = None,
         max_repairs: int = 2,
+        review: bool = False,
         max_concurrency: int = 64,
         limits: Limits | None = None,
         undeclared: Literal["exclusive", "independent"] = "exclusive",
@@ -204,6 +208,7 @@ class Agent:
         self.extra_rules = tuple(extra_rules)
         self.now = now
         self.max_repairs = max_repairs
+        self.review = review
         self.max_concurrency = max_concurrency
         self.limits = limits or Limits()
         self.failure = failure
@@ -231,6 +236,7 @@ class Agent:
                     text = cannot_text(reading.reason, reading.missing, turn.language)
                     return turn.result("rejected", text, error=reading.reason, missing=tuple(reading.missing))
                 checked = self.check(reading)
+                await turn.review(checked)
                 break
             except PlanRejected as rejection:
                 turn.refused(rejection)
@@ -290,7 +296,7 @@ class Agent:
     def check(self, plan: Plan) -> CheckedPlan:
         """Return the plan checked against this agent's tools and limits. Raises `PlanRejected`."""
         checked = check(plan, self.tools, self.limits)
-        forbidden = review(checked.plan, self.tools).forbidden
+        forbidden = review_policy(checked.plan, self.tools).forbidden
         if forbidden:
             raise PlanRejected(forbidden, plan.source)
         return checked
@@ -304,7 +310,7 @@ class Agent:
                 '`reader=...`, a name such as "openai:gpt-5-mini"'
             )
         turn.accepted(checked)
-        asks = review(checked.plan, self.tools).asks
+        asks = review_policy(checked.plan, self.tools).asks
         if asks:
             allowed = await self._approved(asks, checked)
             if allowed is None:
@@ -435,6 +441,23 @@ class _Turn:
             purpose=purpose,
         )
         return await self._ask(model, request, self._streamed if planning and self.watch else None)
+
+    async def review(self, checked: CheckedPlan) -> None:
+        """Let the model read the plan once more, where that is wanted. Raises `PlanRejected` with its objections."""
+        model = self.agent.model
+        if not self.agent.review or model is None:
+            return
+        objections = await review_with_model(
+            self.request,
+            checked.plan,
+            self.agent.tools,
+            lambda request: self._ask(model, request),
+            language=self.agent.language,
+            now=self.now,
+            context=self.agent.context,
+        )
+        if objections:
+            raise PlanRejected(objections, checked.plan.source)
 
     async def read(self, command: AskModelNow) -> Json:
         """Carry out an `ask_model` step with the reader model."""

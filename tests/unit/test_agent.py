@@ -120,6 +120,36 @@ def test_a_model_that_keeps_failing_ends_as_rejected() -> None:
     assert result.diagnostics
 
 
+def test_a_review_sends_a_plan_back() -> None:
+    desk = Desk()
+    other = json.loads(json.dumps(PLAN).replace("me@example.com", "you@example.com"))
+    objection = {"step": "s3", "problem": "The mail goes to the wrong address.", "instead": "write to me@example.com"}
+    requests: list[ModelRequest] = []
+    replies = iter([other, {"objections": [objection]}, PLAN, {"objections": []}])
+
+    def model(request: ModelRequest) -> str:
+        requests.append(request)
+        return json.dumps(next(replies), ensure_ascii=False)
+
+    result = Agent(FunctionModel(model), desk.tools, review=True).run_sync(REQUEST)
+    assert [request.purpose for request in requests] == ["plan", "review", "repair", "review"]
+    assert "TP601" in requests[2].text
+    assert "write to me@example.com" in requests[2].text
+    assert (result.outcome, result.inferences) == ("succeeded", 4)
+    assert [mail[0] for mail in desk.sent] == ["me@example.com"]
+
+
+def test_a_review_that_keeps_objecting_runs_nothing() -> None:
+    desk = Desk()
+    no = {"objections": [{"step": None, "problem": "nobody asked for this", "instead": None}]}
+    result = Agent(script(PLAN, no, PLAN, no), desk.tools, review=True, max_repairs=1).run_sync(REQUEST)
+    assert (result.outcome, desk.asked, [d.code for d in result.diagnostics]) == ("rejected", [], ["TP601"])
+
+
+def test_a_review_that_cannot_be_read_is_no_objection() -> None:
+    assert Agent(script(PLAN, "looks fine"), Desk().tools, review=True).run_sync(REQUEST).outcome == "succeeded"
+
+
 def test_prose_is_an_answer() -> None:
     result = Agent(script("Nothing to do: the sum is 4."), Desk().tools).run_sync("What is 2 + 2?")
     assert (result.outcome, result.answer, result.steps) == ("succeeded", "Nothing to do: the sum is 4.", ())

@@ -132,18 +132,32 @@ def _path(compiler: Compiler, node: ast.Attribute | ast.Subscript) -> Closure:
             )
         return value
 
-    if len(keys) == 1:
-        key = keys[0]
+    if len(keys) > 1:
+        return _several_steps(start, keys, carefully)
+    key = keys[0]
+    slot = compiler.bound.get(base.id) if isinstance(base, ast.Name) else None
+    if slot is not None:
 
-        def one_step(budget: Budget) -> Json:
-            value = start(budget)
+        def step_from_loop_name(budget: Budget) -> Json:
+            value: Any = budget.slots[slot]
             try:
                 return value[key]
             except (KeyError, IndexError, TypeError):
                 return carefully(value)
 
-        return one_step
+        return step_from_loop_name
 
+    def one_step(budget: Budget) -> Json:
+        value = start(budget)
+        try:
+            return value[key]
+        except (KeyError, IndexError, TypeError):
+            return carefully(value)
+
+    return one_step
+
+
+def _several_steps(start: Closure, keys: list[Any], carefully: Callable[[Json], Json]) -> Closure:
     def several_steps(budget: Budget) -> Json:
         first = value = start(budget)
         try:
@@ -307,6 +321,19 @@ def _compare(compiler: Compiler, node: ast.Compare) -> Closure:
         return compare
     test, right, one_node, other_node = links[0]
     on_numbers = COMPARE_NUMBERS.get(type(node.ops[0]))
+    if on_numbers is not None and isinstance(other_node, ast.Constant) and type(other_node.value) in NUMERIC:
+        number: Any = other_node.value
+
+        def compare_with_number(budget: Budget) -> bool:
+            one = left(budget)
+            if type(one) in NUMERIC:
+                return on_numbers(one, number)
+            try:
+                return test(budget, one, number)
+            except Fault as fault:
+                raise _no_comparison(source, node, fault, (one, one_node), (number, other_node)) from None
+
+        return compare_with_number
 
     def compare_two(budget: Budget) -> bool:
         one, other = left(budget), right(budget)

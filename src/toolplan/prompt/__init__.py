@@ -17,6 +17,7 @@ from toolplan.prompt.messages import (
     plan_messages,
     reading_messages,
     repair_messages,
+    review_messages,
 )
 from toolplan.prompt.size import PromptSize, estimate_tokens, measure
 from toolplan.prompt.wording import Notation
@@ -35,4 +36,5 @@ __all__ = [
     "plan_messages",
     "reading_messages",
     "repair_messages",
+    "review_messages",
 ]

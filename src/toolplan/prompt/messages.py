@@ -29,6 +29,7 @@ __all__ = [
     "plan_messages",
     "reading_messages",
     "repair_messages",
+    "review_messages",
     "tools_text",
 ]
 
@@ -160,6 +161,28 @@ def answer_messages(
         PromptMessage("system", "\n\n".join(system)),
         PromptMessage("user", f"{data}\n\n{words.request_heading}\n{request}"),
     )
+
+
+def review_messages(
+    request: str,
+    plan: str,
+    tools: ToolSet,
+    *,
+    language: Language = "auto",
+    now: str,
+    context: str | None = None,
+    extra_rules: Sequence[str] = (),
+) -> tuple[PromptMessage, ...]:
+    """Return the messages that ask for objections to a plan, given in its canonical form, before it runs."""
+    words = wording_for(language, request)
+    system = [
+        words.review_rules,
+        *_application_rules(words, extra_rules),
+        f"{words.tools_heading}\n{tools_text(tools) or words.no_tools}",
+        *_situation(words, now, context),
+    ]
+    asked = f"{words.request_heading}\n{request}\n\n{words.review.format(plan=plan)}"
+    return PromptMessage("system", "\n\n".join(system)), PromptMessage("user", asked)
 
 
 def reading_messages(

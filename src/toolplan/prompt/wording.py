@@ -57,6 +57,10 @@ class Wording:
     left_out: str
     """Stands for a value for which there was no room at all."""
 
+    review_rules: str
+    review: str
+    """Pattern: {plan}. Asks for objections to a plan that has passed every check."""
+
     reading_rules: str
     """Pattern: {schema}. For the quarantined reading of a text."""
     data_heading: str
