@@ -101,6 +101,7 @@ def same(expected: str, printed: str) -> bool:
     return re.fullmatch(pattern, "\n".join(line.rstrip() for line in printed.splitlines()), re.DOTALL) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_the_examples_of_a_page_run(
     page: Path, tmp_path: Path, remark: list[str], monkeypatch: pytest.MonkeyPatch

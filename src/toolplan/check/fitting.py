@@ -10,7 +10,7 @@ from toolplan.diagnostics import Diagnostic, Mark, Place, nearest
 from toolplan.diagnostics import calls as say
 from toolplan.expressions import Fields, Items, Literal, Reference, Template
 from toolplan.expressions.infer import infer_template
-from toolplan.expressions.narrowing import Env, path_of
+from toolplan.expressions.narrowing import Env, path_of, root_of
 from toolplan.expressions.types import (
     NULL,
     NUMBER,
@@ -219,9 +219,9 @@ def spot_of(template: Template) -> Place:
 def origin_of(template: Template, results: Mapping[str, Call], tools: ToolSet) -> Mark | None:
     """Return a mark at the call that a value comes from, saying what it returns."""
     path = path_of(template.expression.tree) if isinstance(template, Reference) else None
-    if path is None or not isinstance(template, Reference):
+    if path is None:
         return None
-    (root,) = template.expression.names or ("",)
+    root = root_of(path)
     call = results.get(root)
     tool = tools.get(call.tool) if call else None
     if call is None or tool is None or tool.result_type is UNKNOWN:

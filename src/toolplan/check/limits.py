@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from toolplan.diagnostics import Diagnostic, Place
+from toolplan.check.spots import part_place
+from toolplan.diagnostics import Diagnostic
 from toolplan.diagnostics import limits as say
 from toolplan.expressions import Items, Literal, Reference, Template
 from toolplan.plan import Block, Call, ForEach, If, Plan, Step, While, blocks_of, walk
@@ -45,7 +46,7 @@ def size(plan: Plan, limits: Limits) -> list[Diagnostic]:
 def totals(plan: Plan, calls: int | None, limits: Limits) -> list[Diagnostic]:
     """Return what is wrong with the number of rounds, and of `calls` in the worst case."""
     found = [
-        say.too_many_rounds(_bound_place(step), step.max_iterations, limits.max_loop_iterations)
+        say.too_many_rounds(part_place(step, "max_iterations"), step.max_iterations, limits.max_loop_iterations)
         for step in walk(plan.steps)
         if isinstance(step, While) and step.max_iterations > limits.max_loop_iterations
     ]
@@ -53,10 +54,6 @@ def totals(plan: Plan, calls: int | None, limits: Limits) -> list[Diagnostic]:
         largest = max(plan.steps, key=lambda step: max_calls((step,)) or 0)
         found.append(say.too_many_calls(largest.place, calls, limits.max_calls))
     return found
-
-
-def _bound_place(step: While) -> Place:
-    return step.place.child("max_iterations") if step.place.path else step.place
 
 
 def max_calls(steps: Block) -> int | None:

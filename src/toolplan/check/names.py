@@ -11,11 +11,11 @@ name, and `depends_on` lists only values that are there.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
-from toolplan.check.spots import result_place
+from toolplan.check.definitions import Definitions
+from toolplan.check.spots import part_place, result_place
 from toolplan.diagnostics import Diagnostic, Place
 from toolplan.diagnostics import names as say
 from toolplan.expressions import Expression, Fields, Hole, Literal, Reference, Template
@@ -39,7 +39,6 @@ from toolplan.plan import (
     Step,
     Try,
     While,
-    blocks_of,
     walk,
 )
 from toolplan.tools import ToolSet
@@ -91,14 +90,14 @@ class _Names:
         self.hidden: set[str] = set()
         self.current: Step | None = None
         self.after_body = False
-        self._index: _Index | None = None
+        self._definitions: Definitions | None = None
 
     @property
-    def index(self) -> _Index:
+    def definitions(self) -> Definitions:
         """Where names are defined in the whole plan; needed only when something is wrong."""
-        if self._index is None:
-            self._index = _Index.of(self.plan.steps)
-        return self._index
+        if self._definitions is None:
+            self._definitions = Definitions.of(self.plan.steps)
+        return self._definitions
 
     # --- steps ---
 
@@ -145,10 +144,7 @@ class _Names:
             case Answer():
                 return _changed(step, text=self.template(step.text, scope)), None
             case Cannot():
-                missing = tuple(self.template(each, scope) for each in step.missing)
-                missing = (
-                    missing if any(a is not b for a, b in zip(missing, step.missing, strict=True)) else step.missing
-                )
+                missing = self.templates(step.missing, scope)
                 return _changed(step, reason=self.template(step.reason, scope), missing=missing), None
             case Replan():
                 return _changed(step, reason=self.template(step.reason, scope)), None
@@ -239,9 +235,9 @@ class _Names:
             if name in scope:
                 self.used.add(name)
                 kept.append(name)
-            elif name not in self.index.steps:
-                place = step.place.child("depends_on", position) if step.place.path else step.place
-                self.found.append(say.unknown_dependency(place, name, list(self.index.steps)))
+            elif name not in self.definitions.steps:
+                place = part_place(step, "depends_on", position)
+                self.found.append(say.unknown_dependency(place, name, list(self.definitions.steps)))
         return step.depends_on if len(kept) == len(step.depends_on) else tuple(kept)
 
     # --- templates and expressions ---
@@ -284,6 +280,11 @@ class _Names:
             paths |= self.unknown(each.expression, scope)
         return rename(template, paths) if paths else template
 
+    def templates(self, templates: tuple[Template, ...], scope: Scope) -> tuple[Template, ...]:
+        """Return all of them with their names resolved."""
+        resolved = tuple(self.template(each, scope) for each in templates)
+        return templates if all(new is old for new, old in zip(resolved, templates, strict=True)) else resolved
+
     def expression(self, expression: Expression, scope: Scope) -> Expression:
         """Return the expression with its names resolved."""
         self.used |= expression.names
@@ -313,7 +314,7 @@ class _Names:
 
     def bare_field(self, name: str, scope: Scope) -> str | None:
         """Return `result.name` when exactly one result in scope declares the field and nothing else has that name."""
-        if name in self.index.definitions:
+        if name in self.definitions.by_name:
             return None
         owners = self.owners(name, scope)
         return f"{owners[0]}.{name}" if len(owners) == 1 else None
@@ -340,7 +341,7 @@ class _Names:
 
     def word(self, missing: _Missing) -> Diagnostic:
         name, scope = missing.name, missing.scope
-        earlier, ended, later = self.index.look_up(name, *missing.here)
+        earlier, ended, later = self.definitions.look_up(name, *missing.here)
         if earlier:
             definitions = [result_place(step) for step in earlier]
             return say.sometimes_defined(missing.place, name, definitions, missing.further)
@@ -374,7 +375,10 @@ class _Names:
         tried = {id(step) for each in every if isinstance(each, Try) for step in walk(each.body)}
         for step in every:
             if isinstance(step, AskModel):
-                what, place = "`ask_model`", step.place
+                what, place = (
+                    "`ask_model`",
+                    Place((*step.place.path, "ask_model"), key=True) if step.place.path else step.place,
+                )
             elif isinstance(step, Call) and step.on_error.action == "fail" and self.is_free(step):
                 what, place = f"`{step.tool}`", step.tool_place
             else:
@@ -434,68 +438,3 @@ def _listed(scope: Scope) -> list[tuple[str, str | None]]:
             seen.add(id(step))
             named.append((name, step.tool if isinstance(step, Call) else None))
     return named + ids
-
-
-@dataclass(slots=True)
-class _Index:
-    """The whole plan at a glance: where steps stand, what is inside what, and where names get their values."""
-
-    steps: dict[str, Step] = field(default_factory=dict[str, Step])
-    """Every name that a step is known by."""
-    definitions: dict[str, list[Step]] = field(default_factory=dict[str, "list[Step]"])
-    _order: dict[int, int] = field(default_factory=dict[int, int])
-    _around: dict[int, tuple[Step, ...]] = field(default_factory=dict[int, "tuple[Step, ...]"])
-
-    @classmethod
-    def of(cls, steps: Block) -> _Index:
-        index = cls()
-        index._enter(steps, ())
-        return index
-
-    def _enter(self, steps: Block, around: tuple[Step, ...]) -> None:
-        for step in steps:
-            self._order[id(step)] = len(self._order)
-            self._around[id(step)] = around
-            self.steps.setdefault(step.id, step)
-            for name in _defined_by(step):
-                self.definitions.setdefault(name, []).append(step)
-                self.steps[name] = step
-            for block in blocks_of(step):
-                self._enter(block, (*around, step))
-
-    def look_up(self, name: str, current: Step | None, after_body: bool) -> tuple[list[Step], Step | None, Step | None]:
-        """Return what defines `name` for a use at `current`: earlier steps, a loop that has ended, a later step.
-
-        `current` is None for the plan's answer; `after_body` says that the use follows the body of `current`.
-        """
-        if current is None:
-            at, inside = len(self._order), frozenset[int]()
-        else:
-            inside = frozenset(id(step) for step in (*self._around[id(current)], current))
-            at = self._order[id(current)]
-            if after_body:
-                at += sum(1 for _ in walk((current,)))
-        earlier: list[Step] = []
-        ended = later = None
-        for step in self.definitions.get(name, ()):
-            loops = [each for each in (*self._around[id(step)], step) if isinstance(each, ForEach | While)]
-            if name in getattr(step, "defines", ()):
-                loops = [each for each in loops if each is not step]
-            left = [each for each in loops if id(each) not in inside]
-            if self._order[id(step)] >= at:
-                later = later or step
-            elif left:
-                ended = ended or left[0]
-            else:
-                earlier.append(step)
-        return earlier, ended, later
-
-
-def _defined_by(step: Step) -> Sequence[str]:
-    if isinstance(step, Let):
-        return [name for name, _ in step.values]
-    if isinstance(step, ForEach):
-        return [*step.defines, step.name]
-    if isinstance(step, Try):
-        return [step.error] if step.error else []
-    return step.defines if isinstance(step, Call | AskModel | AskUser) else ()

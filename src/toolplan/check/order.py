@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+from toolplan.check.spots import part_place
 from toolplan.diagnostics import Diagnostic
 from toolplan.diagnostics import names as say
 from toolplan.diagnostics import reading as say_reading
@@ -92,7 +93,7 @@ def _waiting(plan: Plan) -> list[Diagnostic]:
             if later is None or position[id(later)] < position[id(step)]:
                 continue
             path = _path(later, step, waits)
-            place = _dependency_place(step, index)
+            place = part_place(step, "depends_on", index)
             if path is None:
                 found.append(say.forward_dependency(place, _called(step), _called(later), later.place))
             else:
@@ -110,7 +111,7 @@ def _waits_for(step: Step, known: dict[str, Step]) -> dict[int, tuple[Step, Plac
     if isinstance(step, Call):
         for index, name in enumerate(step.depends_on):
             if name in known:
-                waits.setdefault(id(known[name]), (known[name], _dependency_place(step, index)))
+                waits.setdefault(id(known[name]), (known[name], part_place(step, "depends_on", index)))
     for part in _parts(step):
         names = part.names if isinstance(part, Expression) else names_of(part)
         for name in sorted(names & known.keys()):
@@ -150,10 +151,6 @@ def _path(start: Step, goal: Step, waits: dict[int, dict[int, tuple[Step, Place]
                 before[id(following)] = step
                 queue.append(following)
     return None
-
-
-def _dependency_place(step: Call, index: int) -> Place:
-    return step.place.child("depends_on", index) if step.place.path else step.place
 
 
 def _names(step: Step) -> tuple[str, ...]:

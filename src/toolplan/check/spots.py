@@ -8,7 +8,7 @@ from toolplan.diagnostics import Place, Source
 from toolplan.expressions import Template
 from toolplan.plan import Call, Let, Step
 
-__all__ = ["argument_place", "call_place", "result_place"]
+__all__ = ["argument_place", "call_place", "part_place", "result_place"]
 
 
 def argument_place(template: Template, name: str, source: Source) -> Place:
@@ -29,5 +29,9 @@ def call_place(call: Call) -> Place:
 
 def result_place(step: Step) -> Place:
     """Return the place where a step names its result, or the step."""
-    key = "let" if isinstance(step, Let) else "result_variable"
-    return step.place.child(key) if step.place.path else step.place
+    return part_place(step, "let" if isinstance(step, Let) else "result_variable")
+
+
+def part_place(step: Step, *keys: str | int) -> Place:
+    """Return the place of what a JSON step has under its keys; in a text notation the step itself."""
+    return step.place.child(*keys) if step.place.path else step.place

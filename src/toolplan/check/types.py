@@ -227,6 +227,8 @@ class _Types:
                 end = dict(narrow_by(step.keep, end, True))
             collected = self.template(step.collect, end) if step.collect is not None else UNKNOWN
         after = _kept(env, [env, *loop.again, *loop.left])
+        if step.name in env:  # the loop's own name hid it
+            define(after, step.name, env[step.name])
         for name in step.defines:
             define(after, name, ListType(collected))
         return after

@@ -13,6 +13,22 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from toolplan.cli.options import (
+    BaseUrlOption,
+    JsonOption,
+    LanguageOption,
+    ModelOption,
+    NotationOption,
+    NowOption,
+    PlanArgument,
+    QuietOption,
+    RequestArgument,
+    ToolsOption,
+    TraceOption,
+    YesOption,
+    flag,
+    tools_option,
+)
 from toolplan.cli.outputs import FAILED, OK, print_rejection, print_result, to_json
 from toolplan.cli.streams import say, say_json, stream_for_results, warn
 from toolplan.errors import PlanRejected, UsageError
@@ -38,70 +54,13 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 
-ToolsOption = Annotated[
-    list[str],
-    Parameter(
-        name=["--tools", "-t"],
-        negative=(),
-        consume_multiple=False,
-        help="A Python file or an importable module with tools; FILE:NAME or MODULE:NAME takes one function or list "
-        "out of it. May be given several times.",
-    ),
-]
-ModelOption = Annotated[
-    str | None,
-    Parameter(
-        name=["--model", "-m"],
-        help="PROVIDER:NAME such as openai:gpt-5-mini or ollama:qwen3:8b, or scripted:FILE.jsonl for replies from a "
-        "file. Without it: what TOOLPLAN_MODEL says.",
-    ),
-]
-BaseUrlOption = Annotated[
-    str | None,
-    Parameter(name="--base-url", help="Address of an OpenAI-compatible server, as in http://localhost:8000/v1."),
-]
-JsonOption = Annotated[
-    bool,
-    Parameter(
-        name="--json", negative=(), show_default=False, help="Print one JSON document on standard output, nothing else."
-    ),
-]
-YesOption = Annotated[
-    bool,
-    Parameter(
-        name=["--yes", "-y"], negative=(), show_default=False, help="Allow every call that needs a person's approval."
-    ),
-]
-LanguageOption = Annotated[
-    Literal["auto", "en", "zh"],
-    Parameter(name="--language", help="Language of prompts and messages; auto: that of the request."),
-]
-NowOption = Annotated[
-    str | None, Parameter(name="--now", help="ISO time that the plan sees as `now`, instead of the clock's.")
-]
-QuietOption = Annotated[
-    bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False, help="Show nothing but the result.")
-]
-TraceOption = Annotated[
-    bool,
-    Parameter(
-        name="--trace",
-        negative=(),
-        show_default=False,
-        help="Show every value between the stages: prompt, reply, plan, calls.",
-    ),
-]
-PlanArgument = Annotated[str, Parameter(help="A file with a plan, or - for standard input.")]
-
 
 @app.command(sort_key=1, help_epilogue="Example: toolplan demo ten-cities --language zh")
 def demo(
     name: Annotated[str | None, Parameter(help="One demo; without it all of them run.")] = None,
     /,
     *,
-    list_them: Annotated[
-        bool, Parameter(name="--list", negative=(), show_default=False, help="Only list the demos.")
-    ] = False,
+    list_them: Annotated[bool, flag("--list", help="Only list the demos.")] = False,
     language: Annotated[
         Literal["en", "zh"] | None,
         Parameter(name="--language", help="Run them in this language. Without it: some in each."),
@@ -128,7 +87,7 @@ def demo(
     help_epilogue='Example: toolplan ask "Will it rain in Oslo tomorrow?" --tools tools.py --model ollama:qwen3:8b',
 )
 def ask(
-    request: Annotated[str, Parameter(help="What you want done, in any language, or - for standard input.")],
+    request: RequestArgument,
     /,
     *,
     tools: ToolsOption,
@@ -145,6 +104,11 @@ def ask(
     max_repairs: Annotated[
         int, Parameter(name="--max-repairs", help="How often a rejected plan goes back to the model.")
     ] = 2,
+    review: Annotated[
+        bool,
+        flag("--review", help="Let the model read its accepted plan once more before it runs: one more inference."),
+    ] = False,
+    notation: NotationOption = "json",
     language: LanguageOption = "auto",
     now: NowOption = None,
     yes: YesOption = False,
@@ -174,6 +138,8 @@ def ask(
         now=moment(now),
         answer=answer,
         max_repairs=max_repairs,
+        review=review,
+        notation=notation,
     )
     return carry_out(
         make_agent,
@@ -281,16 +247,9 @@ def show(
     *,
     tools: Annotated[
         list[str] | None,
-        Parameter(
-            name=["--tools", "-t"],
-            negative=(),
-            consume_multiple=False,
-            help="Tools, as for `check`; only needed where their names decide how the text is read.",
-        ),
+        tools_option("Tools, as for `check`; only needed where their names decide how the text is read."),
     ] = None,
-    mermaid: Annotated[
-        bool, Parameter(name="--mermaid", negative=(), show_default=False, help="Draw it as a Mermaid flowchart.")
-    ] = False,
+    mermaid: Annotated[bool, flag("--mermaid", help="Draw it as a Mermaid flowchart.")] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Print a plan in its canonical form, or as a diagram."""
@@ -343,10 +302,11 @@ def tools(
 
 @app.command(sort_key=7, help_epilogue='Example: toolplan prompt "Will it rain in Oslo tomorrow?" --tools tools.py')
 def prompt(
-    request: Annotated[str, Parameter(help="The request that the prompt is for, or - for standard input.")],
+    request: RequestArgument,
     /,
     *,
     tools: ToolsOption,
+    notation: NotationOption = "json",
     language: LanguageOption = "auto",
     now: NowOption = None,
     as_json: JsonOption = False,
@@ -361,8 +321,8 @@ def prompt(
     request = read_request(request)
     toolset = load_toolset(tools)
     time = moment(now)
-    messages = Agent(tools=toolset, language=language, now=time).prompt(request)
-    size = measure(toolset, request, language=language, now=time)
+    messages = Agent(tools=toolset, notation=notation, language=language, now=time).prompt(request)
+    size = measure(toolset, request, notation=notation, language=language, now=time)
     if as_json:
         shown = [{"role": message.role, "content": message.content} for message in messages]
         say_json({"messages": shown, "tokens": dataclasses.asdict(size)})
@@ -382,9 +342,7 @@ def schema(
     tools: ToolsOption,
     strict: Annotated[
         bool,
-        Parameter(
-            name="--strict", negative=(), show_default=False, help="Leave out what providers' strict modes refuse."
-        ),
+        flag("--strict", help="Leave out what providers' strict modes refuse."),
     ] = False,
     as_json: JsonOption = False,
 ) -> int:

@@ -77,7 +77,10 @@ def load_toolset(references: Sequence[str]) -> ToolSet:
     tools: list[ToolSet] = []
     for reference in references:
         try:
-            tools.append(load_tools(reference))
+            found = load_tools(reference)
+            if not len(found):
+                raise UsageError(f"`{reference}` has no tools in it")
+            tools.append(found)
         except UsageError as error:
             place = reference.rpartition(":")[0] or reference
             named = str(error) if place in str(error) else f"`{reference}`: {error}"

@@ -84,7 +84,10 @@ def _result_of(agent: Agent, work: Work, see: See, language: Tongue) -> Result:
         see(event)
 
     async def main() -> Result:
-        return await work(agent, told)
+        try:
+            return await work(agent, told)
+        finally:
+            await agent.close()
 
     try:
         return asyncio.run(main())

@@ -12,12 +12,14 @@ PURPOSES: dict[Tongue, dict[str, str]] = {
     "en": {
         "plan": "asking {model} for a plan",
         "repair": "asking {model} to mend the plan",
+        "review": "asking {model} to review the plan",
         "answer": "asking {model} to word the answer",
         "ask_model": "asking {model} to read",
     },
     "zh": {
         "plan": "请 {model} 制定计划",
         "repair": "请 {model} 修改计划",
+        "review": "请 {model} 复核计划",
         "answer": "请 {model} 组织答复",
         "ask_model": "请 {model} 阅读",
     },

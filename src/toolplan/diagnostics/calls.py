@@ -143,9 +143,10 @@ def wrong_type(
 @explained(
     "TP305",
     "a value that may be null where null is refused",
+    severity=Severity.WARNING,
     story="""\
-The schema of the result allows null here, and the parameter does not accept it, so the call would fail on a day when
-the value is missing. Say what should happen then: `default(value, fallback)`, or a branch on `value is not None`. For
+The schema of the result allows null here, and the parameter does not accept it, so the call fails, and the run with
+it, on a day when the value is missing. Say what should happen then: `default(value, fallback)`, or a branch on `value is not None`. For
 an optional parameter null means "not given" and is fine.""",
     wrong="""\
 [{"tool_name": "find_customer", "arguments": {"name": "Kim"}, "result_variable": "c"},

@@ -26,7 +26,6 @@ __all__ = [
     "too_large",
     "unbounded_loop",
     "unknown_key",
-    "unread_notation",
     "unreadable_arguments",
     "unreadable_expression",
     "wrong_kind",
@@ -406,20 +405,19 @@ def unbounded_loop(place: Place) -> Diagnostic:
 
 @explained(
     "TP120",
-    "a notation that is not read here",
-    story="""The reply is a program in a code block of a language that is not read as a plan. A plan is written
-as JSON.""",
-    wrong='```python\nw = get_weather(city="Oslo")\n```',
-    right='[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"}]',
+    "no plan in the text",
+    story="""A plan was asked for in a certain notation, and the text holds none: it is plain text, or another
+notation.""",
+    wrong="It is 3 degrees in Oslo.",
+    right='{"answer": "It is 3 degrees in Oslo."}',
 )
-def unread_notation(place: Place, notation: str) -> Diagnostic:
-    """A plan in a notation that this reader does not have."""
-    return Diagnostic(
-        "",
-        f"plans in {notation} are not read here",
-        place,
-        help='write the plan as JSON: {"steps": [{"tool_name": "...", "arguments": {...}}]}',
+def no_plan(place: Place, notation: str) -> Diagnostic:
+    """Plain text where a plan in `notation` was demanded."""
+    shape = (
+        'w = get_weather(city="Oslo")' if notation == "python" else '{"steps": [{"tool_name": "...", "arguments": {}}]}'
     )
+    name = {"json": "JSON", "python": "Python"}.get(notation, notation)
+    return Diagnostic("", f"the text holds no plan in {name}", place, help=f"a plan looks like {shape}")
 
 
 @explained(
@@ -432,24 +430,6 @@ def unread_notation(place: Place, notation: str) -> Diagnostic:
 def outside_loop(place: Place, word: str) -> Diagnostic:
     """A `break` or `continue` with no loop around it."""
     return Diagnostic("", f"`{word}` stands outside any loop", place, "no loop around it")
-
-
-@explained(
-    "TP122",
-    "no plan in the text",
-    story="""A plan was asked for in a certain notation, and the text holds none: it is plain text, or another
-notation.""",
-    wrong="It is 3 degrees in Oslo.",
-    right='{"answer": "It is 3 degrees in Oslo."}',
-)
-def no_plan(place: Place, notation: str) -> Diagnostic:
-    """Plain text where a plan in `notation` was demanded."""
-    return Diagnostic(
-        "",
-        f"the text holds no plan in {notation}",
-        place,
-        help='a plan looks like {"steps": [{"tool_name": "...", "arguments": {...}}], "answer": "..."}',
-    )
 
 
 def _and(names: Sequence[str]) -> str:

@@ -1,9 +1,10 @@
 """How much an expression may be, and how much evaluating one may cost.
 
 Reading is bounded by length, nesting and number of nodes. Evaluation is bounded by *steps*: every round of a loop
-costs one step and one for each node it evaluates, every 64 bytes that are produced cost one. Steps are paid before the
-work is done, so `"a" * 10**9` is refused without allocating anything. 600,000 steps are some 30 milliseconds or 38 MB,
-whichever is used up first. Work that is not in a loop needs no counting: it is bounded by the number of nodes.
+costs one step and one for each node it evaluates (a call five), every 64 bytes that are produced cost one. Steps are
+paid before the work is done, so `"a" * 10**9` is refused without allocating anything. 600,000 steps are some 30
+milliseconds or 38 MB, whichever is used up first. Work that is not in a loop needs no counting: it is bounded by the
+number of nodes.
 """
 
 from __future__ import annotations
@@ -95,9 +96,12 @@ def pay_for_lines(budget: Budget, text: str) -> None:
     budget.produce(4 * len(text) + 70 * count)
 
 
+_COSTS: dict[type[ast.AST], int] = {ast.Call: 5, ast.BinOp: 3, ast.JoinedStr: 3, ast.Dict: 3}
+
+
 def cost_of(*nodes: ast.expr) -> int:
-    """Return the steps that evaluating the expressions takes, loops inside them aside: one for each node."""
-    return sum(isinstance(part, ast.expr) for node in nodes for part in ast.walk(node))
+    """Return the steps that evaluating the expressions takes, without loops inside: one a node, more for a call."""
+    return sum(_COSTS.get(type(part), 1) for node in nodes for part in ast.walk(node) if isinstance(part, ast.expr))
 
 
 def exhausted() -> Fault:

@@ -76,8 +76,8 @@ def _fields(compiler: Compiler, node: ast.DictComp) -> Closure:
     def fields(budget: Budget) -> dict[str, Json]:
         made: dict[str, Json] = {}
         for _ in rounds(budget):
+            budget.steps -= 3
             made[object_key(key(budget), node.key)] = value(budget)
-        budget.spend(2 * len(made))
         return made
 
     return fields
@@ -128,7 +128,7 @@ def _clause(
 def _nested(outer: Rounds, inner: Rounds) -> Rounds:
     def nested(budget: Budget) -> Iterator[None]:
         for _ in outer(budget):
-            budget.steps -= 4
+            budget.steps -= 8
             yield from inner(budget)
 
     return nested

@@ -13,6 +13,8 @@ _STRINGS = re.compile(
     r"'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)|'(?:[^'\\\n]|\\.)*(?:'|\Z)|\"(?:[^\"\\\n]|\\.)*(?:\"|\Z)",
     re.DOTALL,
 )
+_F_PREFIX = re.compile(r"[fF][rR]?\Z")
+_HOLE = re.compile(r"(\{[^{}]*\})|[^{}]+|[{}]")
 _FULL_WIDTH = {
     "，": ",", "（": "(", "）": ")", "：": ":", "；": ";", "。": ".", "【": "[", "】": "]", "［": "[", "］": "]",
     "｛": "{", "｝": "}", "＋": "+", "－": "-", "＊": "*", "／": "/", "＝": "=", "＜": "<", "＞": ">",
@@ -47,9 +49,20 @@ _STATEMENT = re.compile(
 )
 
 
-def masked(text: str) -> str:
-    """Return `text` with the contents of its strings blanked out; each character keeps its place."""
-    return _STRINGS.sub(lambda match: match.group()[0] + " " * (len(match.group()) - 2) + match.group()[-1:], text)
+def masked(text: str, *, holes: bool = False) -> str:
+    """Return `text` with the contents of its strings blanked out; each character keeps its place.
+
+    With `holes`, what stands in the braces of f-strings is left as it is.
+    """
+
+    def blanks(match: re.Match[str]) -> str:
+        content = match.group()
+        kept = " " * (len(content) - 2)
+        if holes and _F_PREFIX.search(text, max(0, match.start() - 2), match.start()):
+            kept = _HOLE.sub(lambda piece: piece[1] or " " * len(piece[0]), content[1:-1])
+        return content[0] + kept + content[-1:]
+
+    return _STRINGS.sub(blanks, text)
 
 
 def explain_syntax(text: str, error: Exception, shift: int) -> tuple[str, int, int, str | None]:

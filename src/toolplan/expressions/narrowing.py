@@ -26,7 +26,7 @@ from toolplan.expressions.shapes import (
     without,
 )
 
-__all__ = ["Env", "define", "join_env", "may_equal", "narrow", "path_of"]
+__all__ = ["Env", "define", "join_env", "may_equal", "narrow", "path_of", "root_of"]
 
 Env: TypeAlias = Mapping[str, Type]
 """The types of the names in scope, and of the paths of which more is known."""
@@ -54,6 +54,11 @@ def path_of(node: ast.expr) -> str | None:
             node = node.func.value
         else:
             return None
+
+
+def root_of(path: str) -> str:
+    """Return the name that a path begins with."""
+    return _NAMES.findall(path)[0]
 
 
 def _index_step(index: ast.expr) -> str | None:

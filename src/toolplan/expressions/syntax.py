@@ -16,6 +16,7 @@ from keyword import iskeyword
 from typing import Any
 
 from toolplan.expressions.faults import ExpressionError
+from toolplan.expressions.fstrings import hidden_strings, with_strings
 from toolplan.expressions.limits import MAX_DEPTH
 from toolplan.expressions.mistakes import explain_syntax, masked
 
@@ -100,14 +101,23 @@ def read_tree(text: str) -> tuple[ast.expr, int]:
     try:
         return _python_parse(wrapped), column
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        mended = _mended(wrapped)
-        if mended != wrapped:
-            try:
-                return _python_parse(mended), column
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                pass
+        tree = _read_mended(wrapped)
+        if tree is not None:
+            return tree, column
         message, start, end, help = explain_syntax(text, error, -column)
         raise ExpressionError(message, start, end, help) from None
+
+
+def _read_mended(text: str) -> ast.expr | None:
+    """Return the tree of a text that Python refuses but that has one reading, else None."""
+    hidden, values = hidden_strings(text) or (text, {})
+    mended = _mended(hidden)
+    if mended == text:
+        return None
+    try:
+        return with_strings(_python_parse(mended), values)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _closes_too_much(text: str) -> bool:
@@ -136,7 +146,7 @@ def _mended(text: str) -> str:
     Field names that are Python keywords (`mail.from`) become underscores; they get their spelling back from the text
     afterwards (see `grammar`). Blanks of other scripts become as many plain blanks as they have bytes.
     """
-    plain = masked(text)
+    plain = masked(text, holes=True)
     pieces: list[str] = []
     at = 0
     for match in _HIDDEN.finditer(plain):

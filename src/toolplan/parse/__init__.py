@@ -12,7 +12,7 @@ from typing import Literal
 from toolplan.diagnostics import Place, Source
 from toolplan.diagnostics import reading as say
 from toolplan.errors import PlanRejected
-from toolplan.parse.extract import Text, extract
+from toolplan.parse.extract import Text, extract, whole_plan
 from toolplan.parse.json_notation import read_json_plan
 from toolplan.parse.json_text import MAX_LEVELS
 from toolplan.parse.python_notation import read_program
@@ -46,6 +46,8 @@ def parse(
         if program is None:
             raise PlanRejected([say.no_plan(Place(start=0, end=1), notation)], Source(text, name))
         return _read_program(program, tools)
+    if (whole := whole_plan(text, names, name)) is not None:
+        return read_json_plan(whole, names)
     if notation == "auto" and (program := find_bare_program(text, names, name)) is not None:
         return _read_program(program, tools)
     found = extract(text, names, name)

@@ -28,7 +28,7 @@ from toolplan.parse.mend import Damage, mend
 from toolplan.parse.spellings import ANNOTATIONS, ANSWER, CALL, IF, LET, NOTE, PLAN, find_kind, fold
 from toolplan.values import Json
 
-__all__ = ["MAX_CHARACTERS", "CodeBlock", "JsonPlan", "Text", "extract"]
+__all__ = ["MAX_CHARACTERS", "JsonPlan", "Text", "extract", "whole_plan"]
 
 MAX_CHARACTERS = 2_000_000
 """Longer replies are refused. A plan of 10,000 steps has about as many."""
@@ -49,25 +49,36 @@ class JsonPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class CodeBlock:
-    """A fenced program: its language, and the offsets of the text between the fences."""
-
-    language: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class Text:
-    """A reply without a JSON plan: what is outside its thinking, where that begins, and the programs fenced in it."""
+    """A reply without a JSON plan: what is outside its thinking."""
 
     text: str
-    start: int
-    blocks: tuple[CodeBlock, ...] = ()
+
+
+def whole_plan(reply: str, tools: Collection[str] = (), name: str = "plan") -> JsonPlan | None:
+    """Return the plan that the whole reply is, as it should be; None when there is anything else in it."""
+    start = len(reply) - len(reply.lstrip())
+    opening = reply[start : start + 1]
+    if opening not in ("{", "[", '"') or len(reply) > MAX_CHARACTERS:
+        return None
+    try:
+        decoded = decode(reply, start)
+    except (Unreadable, Unacceptable):
+        return None
+    value = decoded.value
+    if reply[decoded.end :].strip():
+        return None
+    if isinstance(value, str):  # JSON text of JSON
+        inner = whole_plan(value, tools, name)
+        repair = "read the plan out of a JSON text"
+        return inner and JsonPlan(inner.value, inner.source, inner.faults, (repair, *inner.repairs))
+    if not _is_plan(value, tools, alone=True):
+        return None
+    return JsonPlan(value, Source(reply, name, start, json=True), decoded.faults, decoded.repairs)
 
 
 def extract(reply: str, tools: Collection[str] = (), name: str = "plan") -> JsonPlan | Text:
-    """Return the JSON plan in `reply`, or its text when there is none.
+    """Return the JSON plan somewhere in `reply`, or its text when there is none.
 
     `tools` are the names of the tools, if they are known: they help to tell a call from any other object with a name.
     Raises `PlanRejected` for a plan that is cut off, damaged or not the only one, for JSON that is no plan, and for an
@@ -126,7 +137,8 @@ class _Walk:
     tools: Collection[str]
     name: str
     values: list[_Value] = field(default_factory=list[_Value])
-    blocks: list[CodeBlock] = field(default_factory=list[CodeBlock])
+    has_program: bool = False
+    """Whether there is a fenced program in another notation."""
     prose: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """What is neither thinking nor a value nor a fence."""
     thoughts: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
@@ -139,40 +151,6 @@ class _Walk:
     """How often a bracket was taken for the beginning of a value in vain."""
 
     def run(self) -> JsonPlan | Text:
-        return self._whole() or self._search()
-
-    def _whole(self) -> JsonPlan | None:
-        """Return the plan that is the whole reply, as it should be, without looking for anything else."""
-        start = len(self.reply) - len(self.reply.lstrip())
-        opening = self.reply[start : start + 1]
-        if opening == '"':
-            return self._whole_in_quotes(start)
-        if opening not in ("{", "["):
-            return None
-        try:
-            decoded = decode(self.reply, start)
-        except (Unreadable, Unacceptable):
-            return None
-        if self.reply[decoded.end :].strip() or not _is_plan(decoded.value, self.tools, alone=True):
-            return None
-        return self._plan(_Value(decoded, start, decoded.end))
-
-    def _whole_in_quotes(self, start: int) -> JsonPlan | None:
-        """Return the plan that is the whole reply, written as JSON text of JSON."""
-        try:
-            decoded = decode(self.reply, start)
-        except (Unreadable, Unacceptable):
-            return None
-        inner = decoded.value
-        if self.reply[decoded.end :].strip() or not isinstance(inner, str) or not inner.lstrip().startswith(("{", "[")):
-            return None
-        found = extract(inner, self.tools, self.name)
-        if isinstance(found, Text):
-            return None
-        repairs = ("read the plan out of a JSON text", *found.repairs)
-        return JsonPlan(found.value, found.source, found.faults, repairs)
-
-    def _search(self) -> JsonPlan | Text:
         at = seen = 0
         while match := _LANDMARK.search(self.reply, at):
             self.prose.append((seen, match.start()))
@@ -194,7 +172,7 @@ class _Walk:
         self.thinking = "closed"
         if match.group("closing"):  # the server kept the opening tag for itself: all so far was thinking
             self.values.clear()
-            self.blocks.clear()
+            self.has_program = False
             self.prose.clear()
             self.damage = self.gap = None
             self.thoughts = [(0, match.end())]
@@ -215,7 +193,7 @@ class _Walk:
         if self.reply[start:stop].lstrip().startswith(("[", "{")):
             return match.end()
         if language in _PYTHON_LANGUAGES:
-            self.blocks.append(CodeBlock("python", start, stop))
+            self.has_program = True
         return end.end() if end else len(self.reply)
 
     def _bracket(self, start: int) -> int:
@@ -265,7 +243,7 @@ class _Walk:
             len(self.values) == 1
             and self.damage is None
             and self.gap is None
-            and not self.blocks
+            and not self.has_program
             and not self._has_prose()
         )
         plans = [
@@ -296,16 +274,14 @@ class _Walk:
             problem = say.not_a_plan(place, describe(value)) if value else say.empty_plan(place)
             raise _rejected(problem, self.reply, self.name)
         kept: list[str] = []
-        at = begin = 0
+        at = 0
         for start, end in self.thoughts:
             kept.append(self.reply[at:start])
             at = end
-            if not "".join(kept).strip(_INVISIBLE):
-                begin = end
         text = "".join([*kept, self.reply[at:]])
         if not text.strip(_INVISIBLE):
             raise _rejected(say.empty_reply(thinking=self.thinking), self.reply, self.name)
-        return Text(text, begin, tuple(self.blocks))
+        return Text(text)
 
     def _are_lines(self, plans: list[_Value]) -> bool:
         """Whether the plans are single steps, one behind the other: a list whose brackets were left out."""

@@ -44,6 +44,9 @@ class Damage:
     open: tuple[tuple[str, int], ...] = ()
 
 
+MAX_QUOTES = 40
+"""More bare quotes than this in one text are not read as part of it."""
+
 _TOKEN = re.compile(
     r"""
       (?P<space>[\s\ufeff\u200b]+)
@@ -269,6 +272,8 @@ class _Mender:
                 whole = self.text[at : match.end()]
                 return whole if inner % 2 == 0 and not _STRUCTURE.search(whole, 1, len(whole) - 1) else token
             inner += 1
+            if inner > MAX_QUOTES:
+                break
         return token
 
     def _body(self, body: str, at: int) -> str | Damage:

@@ -10,8 +10,8 @@ to the next heading of the same or a higher level. Fenced blocks in it:
                   rest of the page, one in a case adds to it
     plan json     a plan in the JSON notation; `plan python` in the Python notation
     reply         the text of a model's reply, whatever it is (fences in it need a longer fence around it)
-    expect        what must come of each plan since the last `expect` block, one expectation a line; what it says about
-                  runs does not concern plans that demand an error
+    expect        what must come of each plan since the last `expect` block, one expectation a line; only its settings
+                  apply to plans whose lines demand an error
 
 A line of a plan can demand diagnostics: `// error: [TP302] "no argument"` in JSON, `# error: ...` in Python. `warning:`
 is the same for warnings; the text is a part of the message and may be left out; `at "recipient"` before it is the very
@@ -22,7 +22,7 @@ Expectations about reading and checking:
     text "..."                                 it is no plan, but an answer in prose
     cannot "..." [missing "...", "..."]        it is no plan, but the word that there can be none
     error [TP105] "..." | warning [TP209]      a diagnostic, wherever it is
-    repair "..."                               the text was mended; every repair must be named, by a part of its words
+    mended "..."                               the text was mended; all of it must be named, by a part of its words
     same plan                                  the plans of this block are one and the same
     canonical {...}                            the plan's canonical form, as one JSON value
     accepted                                   the plan may run
@@ -58,7 +58,7 @@ from typing import NoReturn
 
 from toolplan.errors import UsageError
 from toolplan.show import canonical
-from toolplan.testing.expectations import OF_NO_PLAN, Demand, Wish, read_demands, read_wish
+from toolplan.testing.expectations import Demand, Wish, read_demands, read_wish
 from toolplan.testing.fakes import Fakes, fake_tools
 from toolplan.testing.trials import Trial
 from toolplan.tools import ToolSet
@@ -106,9 +106,11 @@ class Case:
         return f"{self.path.stem}:{self.line}"
 
     def fresh_tools(self) -> ToolSet:
-        """Return the tools of one run: the user's, and fakes that nobody has called yet."""
+        """Return the tools of one run: the user's, and the fakes, which begin again."""
         fakes = self.fakes.tools()
-        return ToolSet.of([*(tool for tool in self.tools or () if tool.name not in fakes), *fakes])
+        if not self.tools:
+            return fakes
+        return ToolSet.of([*(tool for tool in self.tools if tool.name not in fakes), *fakes])
 
     def refuse(self, line: int, problem: str) -> NoReturn:
         """Raise `AssertionError` about this line of the page."""
@@ -231,17 +233,18 @@ class _Page:
             self._fail(line, f"{error}: {text}")
 
     def _close(self, wishes: Sequence[Wish]) -> None:
-        """End an example: the plans so far, and what must come of them. What must be rejected is left out of a run."""
+        """End an example: the plans so far, and what must come of them."""
         plans, self.plans = self.plans, []
-        if any(wish.form not in OF_NO_PLAN for wish in wishes):
-            rejected = [plan for plan in plans if plan.is_rejected]
-            self.examples += [Example((plan,), ()) for plan in rejected]
-            plans = [plan for plan in plans if plan not in rejected]
-        idle = next((plan for plan in plans if not plan.demands and not wishes), None)
+        settings = tuple(wish for wish in wishes if wish.form == "with")
+        self.examples += [Example((plan,), settings) for plan in plans if plan.is_rejected]
+        others = tuple(plan for plan in plans if not plan.is_rejected)
+        idle = next((plan for plan in others if not plan.demands and not wishes), None)
         if idle is not None:
             self._fail(idle.line, "nothing is expected of this plan")
-        if plans:
-            self.examples.append(Example(tuple(plans), tuple(wishes)))
+        if others:
+            self.examples.append(Example(others, tuple(wishes)))
+        elif len(settings) < len(wishes):
+            self._fail(wishes[0].line, "the plans above demand errors already, so nothing else comes of them")
 
     def _fail(self, line: int, problem: str) -> NoReturn:
         raise UsageError(f"{self.path}:{line}: {problem}")

@@ -39,7 +39,7 @@ _FORMS: dict[str, re.Pattern[str]] = {
         "text": rf"text (?P<text>{_STRING})",
         "cannot": rf"cannot (?P<text>{_STRING})(?: missing (?P<missing>{_STRING}(?:, {_STRING})*))?",
         "diagnostic": r"(?P<demands>(?:error|warning) \[.*)",
-        "repair": rf"repair (?P<text>{_STRING})",
+        "mended": rf"mended (?P<text>{_STRING})",
         "same": r"same plan",
         "canonical": r"canonical (?P<json>\{.*\})",
         "accepted": r"accepted",
@@ -59,7 +59,7 @@ _FORMS: dict[str, re.Pattern[str]] = {
     }.items()
 }
 
-OF_NO_PLAN = frozenset({"text", "cannot", "diagnostic", "repair", "with"})
+OF_NO_PLAN = frozenset({"text", "cannot", "diagnostic", "with"})
 """Expectations that a text which is no plan can meet."""
 
 SETTINGS = ("failure", "window", "max_concurrency", "now")

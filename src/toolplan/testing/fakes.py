@@ -28,6 +28,7 @@ their arguments are `question`, and `data` and `returns`.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections import Counter
@@ -76,10 +77,11 @@ class _Fake:
 
 
 class Fakes:
-    """Fake tools as they were described. `tools()` makes fresh ones, whose calls are counted from the beginning."""
+    """Fake tools as they were described."""
 
     def __init__(self, fakes: Sequence[_Fake]) -> None:
         self._fakes = {fake.name: fake for fake in fakes}
+        self._players = {fake.name: _Player(fake) for fake in fakes}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -91,13 +93,21 @@ class Fakes:
         return Fakes([*{**self._fakes, **other._fakes}.values()])
 
     def tools(self) -> ToolSet:
-        """Return the tools, fresh: nobody has called them yet."""
-        return ToolSet.of([_tool(fake) for fake in self._fakes.values() if fake.parameters is not None])
+        """Return the tools, which count their calls from the beginning again."""
+        for player in self._players.values():
+            player.begin()
+        return self._tools
+
+    @functools.cached_property
+    def _tools(self) -> ToolSet:
+        return ToolSet.of([_tool(self._fakes[name], self._players[name]) for name in self.names])
 
     def answer(self, word: str) -> Callable[[Mapping[str, Json]], Json] | None:
-        """Return what answers `ask_user` or `ask_model`, fresh; None when that is not described."""
-        fake = self._fakes.get(word)
-        return _Player(fake) if fake is not None else None
+        """Return what answers `ask_user` or `ask_model`, from the beginning; None when that is not described."""
+        player = self._players.get(word)
+        if player is not None:
+            player.begin()
+        return player
 
     def seconds(self, tool: str) -> float:
         """Return how long a call of the tool takes in a simulation."""
@@ -128,8 +138,13 @@ class _Player:
     def __init__(self, fake: _Fake) -> None:
         self._fake = fake
         self._calls: Counter[int] = Counter()
+        """How often each behaviour has been called for."""
         properties: Schema = (fake.parameters or {}).get("properties", {})
         self._missing = {name: cast(Json, schema.get("default")) for name, schema in properties.items()}
+
+    def begin(self) -> None:
+        """Forget all calls."""
+        self._calls.clear()
 
     def __call__(self, arguments: Mapping[str, Json]) -> Json:
         scope: dict[str, Json] = {**self._missing, **arguments}
@@ -144,9 +159,7 @@ class _Player:
         return _plainest(self._fake.returns)
 
 
-def _tool(fake: _Fake) -> Tool:
-    player = _Player(fake)
-
+def _tool(fake: _Fake, player: _Player) -> Tool:
     def call(**arguments: Json) -> Json:
         return player(arguments)
 
@@ -254,7 +267,7 @@ def _declare(fake: _Fake, clause: re.Match[str]) -> None:
 
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<name>[^\W\d][\w.]*)|(?P<value>"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?)|(?P<mark>->|[(){}\[\],:=|?]))"""
+    r"""\s*(?:(?P<name>[^\W\d][\w.]*)|(?P<value>"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?)|(?P<mark>->|\*\*|[(){}\[\],:=|?]))"""
 )
 _SCALARS: dict[str, Schema] = {
     "str": {"type": "string"},
@@ -281,8 +294,7 @@ class _Signature:
         """Return the tool's name, the schemas of its parameters and its result, and where the signature ends."""
         name = self.need("name")
         self.need("(")
-        parameters = self.fields(")")
-        parameters["additionalProperties"] = False
+        parameters = {"additionalProperties": False, **self.fields(")")}
         returns: Schema | None = {"type": "null"}
         if self.take("->"):
             returns = self.type() or None
@@ -319,7 +331,12 @@ class _Signature:
         """Return the schema of an object with the fields up to the closing bracket."""
         properties: dict[str, Schema] = {}
         required: list[str] = []
+        others: Schema = {}
         while not self.take(closing):
+            if self.take("**"):  # any further ones
+                self.need(":")
+                others = {"additionalProperties": self.type() or True}
+                continue
             name = self.need("name")
             optional = self.take("?") is not None
             schema: Schema = dict(self.type()) if self.take(":") else {}
@@ -331,7 +348,7 @@ class _Signature:
                 required.append(name)
             if not self.take(",") and self.peek()[1] != closing:
                 self.fail(f"expected `,` or `{closing}`")
-        return {"type": "object", "properties": properties, "required": required}
+        return {"type": "object", "properties": properties, "required": required, **others}
 
     def constant(self) -> Json:
         name = self.take("name")

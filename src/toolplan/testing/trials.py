@@ -28,7 +28,7 @@ __all__ = ["Stage", "Trial"]
 SEEDS = range(5)
 """Each plan is simulated with this many sets of random durations."""
 
-ABOUT_TEXT = frozenset({"accepted", "same", "canonical", "diagnostic", "repair", "with"})
+ABOUT_TEXT = frozenset({"accepted", "same", "canonical", "diagnostic", "mended", "with"})
 """Expectations for which nothing needs to run."""
 ENDINGS = ("answer", "succeeds", "fails", "replans", "waits", "cannot")
 
@@ -44,7 +44,7 @@ class Stage(Protocol):
         ...
 
     def fresh_tools(self) -> ToolSet:
-        """Return all tools, nobody having called them yet."""
+        """Return all tools; the fakes among them count their calls from the beginning."""
         ...
 
     def refuse(self, line: int, problem: str) -> NoReturn:
@@ -94,10 +94,10 @@ class Trial:
         except PlanRejected as rejected:
             found, source = rejected.diagnostics, rejected.source or source
         _Findings(self, found, source).compare()
-        self._repairs(reading.repairs if isinstance(reading, Plan) else ())
         if checked is None:
             self._no_plan(reading)
             return None
+        self._mended(checked.plan.repairs)
         for wish in self.wished("text"):
             self.fail("but it is a plan", wish)
         for wish in self.wished("canonical"):
@@ -124,12 +124,13 @@ class Trial:
         if isinstance(reading, Prose | CannotPlan) and not self.wished("text", "cannot"):
             self.fail(f"this is no plan: it is {reading!r}")
 
-    def _repairs(self, made: Sequence[str]) -> None:
-        left = list(made)
-        for wish in self.wished("repair"):
-            match = next((repair for repair in left if wish.text in repair), None)
+    def _mended(self, sentences: Sequence[str]) -> None:
+        """Compare what was mended with what is expected, one to one."""
+        left = list(sentences)
+        for wish in self.wished("mended"):
+            match = next((sentence for sentence in left if wish.text in sentence), None)
             if match is None:
-                self.fail(f"but the repairs are {list(made)!r}", wish)
+                self.fail(f"but what was mended is {list(sentences)!r}", wish)
             left.remove(match)
         if left:
             self.fail(f"the text was mended, which nobody expected: {left!r}")

@@ -261,6 +261,11 @@ def test_a_loop_that_is_left_early_keeps_what_was_found() -> None:
     assert codes([*steps, pay("{x}")]) == []
 
 
+def test_a_loop_hides_a_name_only_while_it_runs() -> None:
+    loop = {"for_each": ["a"], "as": "c", "do": [mail(body="{c}")]}
+    assert codes([CUSTOMER, loop, mail(body="{c.name}")]) == []
+
+
 def test_collected_values_are_a_list_of_them() -> None:
     loop = {"for_each": "orders", "as": "o", "do": [{"note": "-"}], "collect": "o.item", "result_variable": "all"}
     assert codes([ORDERS, loop, mail(body="{', '.join(all)}")]) == []
@@ -285,6 +290,12 @@ def test_collected_values_that_are_kept_are_narrowed() -> None:
 def test_a_loop_needs_a_list(items: str, help: str | None) -> None:
     found = only([W, {"for_each": items, "as": "x", "do": [{"note": "{x}"}]}])
     assert (found.code, found.help) == ("TP315", help)
+
+
+def test_a_loop_over_an_element_that_is_no_list() -> None:
+    loop = {"for_each": "orders[n]", "as": "x", "do": [{"note": "{x}"}]}
+    found = only([ORDERS, {"let": {"n": "0"}}, loop])
+    assert (found.code, found.others[0].label) == ("TP315", "returns list[Order]")
 
 
 def test_a_loop_over_an_object_with_a_list_in_it() -> None:

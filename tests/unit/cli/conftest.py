@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,6 +150,7 @@ class Office:
 def office(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Office:
     """A folder with tools, no model in the environment and nobody at the terminal."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.syspath_prepend(str(tmp_path))
     for variable in ("TOOLPLAN_MODEL", "TOOLPLAN_BASE_URL", "TOOLPLAN_DEBUG"):
         monkeypatch.delenv(variable, raising=False)

@@ -116,6 +116,24 @@ def test_a_model_that_fails_to_word_the_answer_loses_nothing(office) -> None:
     assert "could not be worded" in plain.err
 
 
+def test_a_reviewed_plan_costs_one_more_inference(office) -> None:
+    model = office.model(office.GOOD_PLAN, {"objections": []})
+    done = office("ask", "How cold is Beijing?", *TOOLS_FILE, "--model", model, "--review")
+    assert (done.code, done.out) == (0, "北京: -3.5\n")
+    assert "to review the plan ..." in done.err
+
+
+def test_a_plan_in_the_python_notation(office) -> None:
+    program = 'w = get_weather(city="北京")\nanswer(f"{w.city}: {w.temperature}")'
+    done = office("ask", "How cold is it?", *TOOLS_FILE, "--model", office.model(program), "--notation", "python", "-q")
+    assert (done.code, done.out) == (0, "北京: -3.5\n")
+    prompts = [office("prompt", "Hi", *TOOLS_FILE, "--notation", name).out for name in ("json", "python")]
+    assert prompts[0] != prompts[1]
+    plan = office.write("plan.py", program)
+    assert office("run", plan, *TOOLS_FILE, "-q").out == "北京: -3.5\n"
+    assert office("show", plan, *TOOLS_FILE, "--json").document["plan"]["steps"][0]["tool_name"] == "get_weather"
+
+
 def test_trace_shows_every_value_between_the_stages(office) -> None:
     done = office("ask", "How cold is Beijing?", *TOOLS_FILE, "--model", office.model(office.GOOD_PLAN), "--trace")
     assert done.out == "北京: -3.5\n"
@@ -150,7 +168,9 @@ def test_run_waits_for_approval_and_runs_nothing(office) -> None:
     assert "a tool prints" not in done.err
     as_json = office("run", office.plan(office.MAIL_PLAN), *TOOLS_FILE, "--json")
     assert (as_json.code, as_json.document["outcome"], as_json.document["steps"]) == (3, "waiting", [])
-    assert as_json.document["approvals"] == [{"id": "s3", "tool": "send_email"}]
+    [call] = as_json.document["approvals"]
+    assert (call["id"], call["tool"]) == ("s3", "send_email")
+    assert call["arguments"] == {"to": "me@example.com", "subject": "{w.temperature} °C"}
     assert office.sent == []
 
 

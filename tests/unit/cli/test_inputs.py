@@ -82,6 +82,7 @@ def test_tools_of_several_files_and_modules(office) -> None:
             ["`broken.py`: a tool is either `pure` or has `reads`/`writes`", 'File "{path}", line 4'],
         ),
         ("TOOLS = [3]\n", ["`broken.py`: a tool must be a function", "found 3"]),
+        ("TOOLS = []\n", ["`broken.py` has no tools in it"]),
         ("X = 1\n", ["`broken.py` has no tools: define functions with `@tool`, or a list `TOOLS`; it defines `X`"]),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,14 @@ from toolplan.run import StepFinished, StepStarted
 
 LANGUAGES = ("en", "zh")
 ALL = [(name, language) for name in SCENARIOS for language in LANGUAGES]
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where demos lay their folders."""
+    folder = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
 
 
 @pytest.fixture
@@ -217,7 +226,7 @@ def told(name: str | None, language: str | None = None) -> tuple[int, str]:
     ("language", "said"),
     [("en", "The model's replies in these demos are recordings."), ("zh", "模型的回复是事先录制的")],
 )
-def test_a_person_is_told_what_is_recorded_and_what_is_real(language, said) -> None:
+def test_a_person_is_told_what_is_recorded_and_what_is_real(temporary, language, said) -> None:
     code, text = told("weather-cold", language)
     assert code == 0
     assert said in text
@@ -225,10 +234,8 @@ def test_a_person_is_told_what_is_recorded_and_what_is_real(language, said) -> N
     assert {"en": "in the outbox: a mail to me@example.com", "zh": "发件箱中：给 me@example.com 的邮件"}[
         language
     ] in text
-    folder = Path(
-        text.split("toolplan-demo-")[0].split()[-1] + "toolplan-demo-" + text.split("toolplan-demo-")[1].split()[0]
-    )
-    assert list(folder.glob("weather-cold/outbox/*.eml"))
+    [mail] = temporary.glob("toolplan-demo-*/weather-cold/outbox/*.eml")
+    assert str(mail.parent.parent.parent) in text
 
 
 def test_the_time_one_by_one_is_told_where_it_matters() -> None:

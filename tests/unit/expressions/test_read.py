@@ -117,6 +117,41 @@ def test_expressions_of_one_text_share_their_tree() -> None:
     assert one.place != other.place
 
 
+PEP_701 = [
+    ("f'{', '.join(xs)}'", "a, b"),
+    ('f"{", ".join(xs)}!"', "a, b!"),
+    (r"f'{'\n'.join(xs)}'", "a\nb"),
+    (r'f"{"\n".join(xs)}" + f"{"；".join(xs)}"', "a\nba；b"),
+    ("f'{d['k']:>{d['w']}}|{d['k']!r}'", "   v|'v'"),
+    ("[f'{x}{','}' for x in xs]", ["a,", "b,"]),
+    ("f'{''.join(xs)}{'{'}{'}'}'", "ab{}"),
+    ("f'''{'''x'''}{'a'}'''", "xa"),
+    ("f'{d['k'] if d['k'] == 'v' else 'no'}' + 'x'", "vx"),
+    ("f'{{{', '.join(xs)}}}'", "{a, b}"),
+    ("f'文{d['键']}字{'：'.join(xs)}'", "文值字a：b"),
+    ("'f' + f'{'f'}' + 'it\\'s'", "ffit's"),
+    ("f'{mail.from + 'x'}'", "mex"),
+    ("f'{mail.from}' + '.from'", "me.from"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), PEP_701)
+def test_f_strings_may_hold_their_own_quotes_on_every_python(text: str, expected: object) -> None:
+    scope = {"xs": ["a", "b"], "d": {"k": "v", "w": 4, "键": "值"}, "mail": {"from": "me"}}
+    expression = parse_expression(text)
+    assert expression.evaluate(scope) == expected
+    for node in ast.walk(expression.tree):
+        if isinstance(node, ast.Name):
+            assert expression.text_of(node) == node.id
+
+
+def test_a_refusal_in_an_f_string_with_its_own_quotes_points_at_the_text() -> None:
+    text = "f'文{', '.join(xs)}{lenn('x')}'"
+    with pytest.raises(ExpressionError) as refusal:
+        parse_expression(text)
+    assert text[refusal.value.start : refusal.value.end] == "lenn"
+
+
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 

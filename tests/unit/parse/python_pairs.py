@@ -293,7 +293,7 @@ PAIRS: dict[str, tuple[str, Any]] = {
         ],
     ),
     "replan": ('f()\nreplan(f"look at {x}")', [{"tool_name": "f"}, {"replan": "look at {x}"}]),
-    "a note": ('print("found", n, f"of {m}")', [{"note": "found {n} of {m}"}]),
+    "a note": ('print("found", n, f"of {m}")\nf()', [{"note": "found {n} of {m}"}, {"tool_name": "f"}]),
     "a lambda": (
         "x = sorted(rows, key=lambda r: r.price, reverse=True)[:3]",
         [{"let": {"x": "sorted(rows, key=lambda r: r.price, reverse=True)[:3]"}}],

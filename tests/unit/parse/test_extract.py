@@ -143,7 +143,7 @@ def test_only_an_answer_is_a_plan_without_steps():
         ('[["a"]]', "TP104"),
         (f"{A}\nor rather\n{B}", "TP103"),
         (f"{A}\n{B}", "TP103"),
-        ("```python\nw = get(city=1)\n```", "TP120"),
+        ("```python\nw = get(city=\n```", "TP150"),
         (A[:-1], "TP102"),
         (A[:-3], "TP102"),
         (A[:20], "TP102"),
@@ -180,7 +180,7 @@ def test_what_is_refused(reply: str, code: str):
 
 
 def test_a_demanded_notation_must_be_there():
-    assert code_of("Hello.", notation="json") == "TP122"
+    assert code_of("Hello.", notation="json") == "TP120"
     assert tools_of(A, notation="json") == ["a"]
 
 

@@ -11,7 +11,7 @@ from toolplan.expressions.templates import holes
 from toolplan.parse import parse
 from toolplan.parse.python_notation import read_program
 from toolplan.parse.reading import CannotPlan
-from toolplan.plan import AskModel, Call, Cannot, ForEach, Let, Plan, walk
+from toolplan.plan import Answer, AskModel, Call, Cannot, ForEach, Let, Note, Plan, walk
 from toolplan.show import canonical
 from unit.parse.python_oracle import Outcome, run_as_plan, run_by_python
 from unit.parse.python_pairs import PAIRS
@@ -282,6 +282,14 @@ def test_a_value_in_the_last_line_is_the_answer():
     assert isinstance(plan.steps[-1].text, Text)
     assert plan.repairs == ("read the value in the last line as the answer",)
     assert [type(step) for step in read("x = f()\nx.name\ng()").steps] == [Call, Call]
+
+
+def test_a_print_in_the_last_line_is_the_answer_where_there_is_no_other():
+    plan = read('x = f()\nprint("It is", x.name)')
+    assert isinstance(plan.steps[-1], Answer)
+    assert plan.repairs == ("read the `print` in the last line as the answer",)
+    assert isinstance(read('x = f()\nif not x:\n    return "none"\nprint(x)').steps[-1], Note)
+    assert isinstance(read("print(f())\ng()").steps[1], Note)
 
 
 def test_the_text_of_an_error_has_the_names_that_programs_use():

@@ -9,7 +9,7 @@
 
 What a program means is what Python would do, with these differences: values are never shared; a call that is nested in
 an expression runs before the rest of its statement is computed; a loop's own variable ends with the loop, and so does a
-name that is first assigned inside it.
+name that is first assigned inside it; `a, b = xs` does not mind further elements.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from toolplan.parse.python_notation.numbering import number
 from toolplan.parse.python_notation.sharing import shared_changes
 from toolplan.parse.python_notation.statements import Statements
 from toolplan.parse.python_notation.survey import MAX_DEPTH, survey
-from toolplan.parse.python_notation.text import MAX_CHARACTERS, ProgramText, read_text
+from toolplan.parse.python_notation.text import MAX_CHARACTERS, read_text
 from toolplan.parse.python_notation.vocabulary import Vocabulary
 from toolplan.parse.python_notation.wrappers import unwrapped
 from toolplan.parse.reading import CannotPlan
-from toolplan.plan import Block, Cannot, Plan
+from toolplan.plan import Answer, Block, Cannot, Note, Plan, Replan, walk
 
 __all__ = ["read_program"]
 
@@ -78,7 +78,7 @@ def _read(source: Source, vocabulary: Vocabulary, repairs: Sequence[str]) -> Pla
     text = read_text(source)
     body = unwrapped(text.body)
     program = Statements(text, survey(text, body, vocabulary), vocabulary, repairs=list(repairs))
-    steps = program.block(_with_answer(program, text, body))
+    steps = _with_answer(program, program.block(_with_return(program, body)))
     problems = [*program.problems, *(shared_changes(text, body) if program.survey.changes else ())]
     if not steps and not problems:
         problems.append(empty_program(Place(start=source.start, end=source.start + 1)))
@@ -93,7 +93,7 @@ def _read(source: Source, vocabulary: Vocabulary, repairs: Sequence[str]) -> Pla
     return Plan(steps, source=source, notation="python", repairs=tuple(dict.fromkeys(program.repairs)))
 
 
-def _with_answer(program: Statements, text: ProgramText, body: list[ast.stmt]) -> list[ast.stmt]:
+def _with_return(program: Statements, body: list[ast.stmt]) -> list[ast.stmt]:
     """Return the statements with a last line that is only a value read as the answer."""
     match body:
         case [*before, ast.Expr(value=value) as last] if program.is_mere_value(value):
@@ -101,6 +101,16 @@ def _with_answer(program: Statements, text: ProgramText, body: list[ast.stmt]) -
             return [*before, ast.copy_location(ast.Return(value), last)]
         case _:
             return body
+
+
+def _with_answer(program: Statements, steps: Block) -> Block:
+    """Return the steps with a `print` in the last line read as the answer, where there is no other."""
+    match steps:
+        case (*before, Note() as last) if not any(isinstance(step, Answer | Cannot | Replan) for step in walk(steps)):
+            program.repairs.append("read the `print` in the last line as the answer")
+            return (*before, Answer("", last.text, last.place))
+        case _:
+            return steps
 
 
 def _refusal(steps: Block, source: Source) -> CannotPlan | None:

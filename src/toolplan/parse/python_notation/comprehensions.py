@@ -11,7 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from toolplan.diagnostics import program as wording
+from toolplan.diagnostics.reading import not_a_name
 from toolplan.expressions import Expression, Template
+from toolplan.parse.naming import is_name, name_from
+from toolplan.parse.python_notation.iterating import as_list
 from toolplan.parse.python_notation.lowering import Lowering, Refused
 from toolplan.parse.python_notation.splicing import Piece
 from toolplan.parse.python_notation.survey import COMPREHENSIONS
@@ -98,7 +101,7 @@ def searched(low: Lowering, node: ast.Call, out: list[Step]) -> ast.expr | None:
 def unpacked(low: Lowering, target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
     """Return the names in a tuple of targets, each with the part of `value` that it gets. Raises `Refused`."""
     if isinstance(target, ast.Name):
-        return [(target.id, value)]
+        return [(_named(low, target), value)]
     if not isinstance(target, ast.Tuple | ast.List):
         raise Refused(wording.target(low.place(target)))
     pairs: list[tuple[str, ast.expr]] = []
@@ -113,6 +116,12 @@ def unpacked(low: Lowering, target: ast.expr, value: ast.expr) -> list[tuple[str
             index = number if starred is None or number < starred else number - count
             pairs += unpacked(low, element, low.built(f"value[{index}]", element, value=value))
     return pairs
+
+
+def _named(low: Lowering, target: ast.Name) -> str:
+    if not is_name(target.id):
+        raise Refused(not_a_name(low.place(target), target.id, name_from(target.id)))
+    return target.id
 
 
 def _elements(node: Comprehension) -> list[ast.expr]:
@@ -228,14 +237,14 @@ def _filtered(low: Lowering, node: Comprehension, index: int, items: ast.expr) -
         clauses = " ".join(f"if {name}" for name in pure)
         target = generator.target
         items = low.built(f"[target for target in items {clauses}]", node, target=target, items=items, **pure)
-    return items, tests
+    return as_list(low, items, generator.target, _after_list(node, index)), tests
 
 
 def _entered(low: Lowering, node: Comprehension, index: int) -> tuple[str, list[Step]]:
     """Return the loop's name for the element, and the steps that begin a round."""
     target = node.generators[index].target
     if isinstance(target, ast.Name):
-        return target.id, []
+        return _named(low, target), []
     _hide(low, node, index)
     name = low.fresh()
     pairs = unpacked(low, target, low.name(name, target))

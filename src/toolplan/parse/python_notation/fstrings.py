@@ -26,6 +26,8 @@ _END = {
 _LITERAL_STOP = re.compile(r"""[\\{}"'\r\n]""")
 _ESCAPE = re.compile(r"\\(?:N\{[^{}'\"\r\n]*\}|\r\n|[^{}])")
 _ESCAPED = re.compile(r"\\(?:N\{[^{}]*\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|[\s\S])")
+_ESCAPES = "\n\\'\"abfnrtvxuUN01234567"
+"""What follows a backslash that means something; before anything else it is a backslash."""
 _HOLE_STOP = re.compile(r"""#|(?:(?<!\w)[rRbBuUfF]{1,2})?["']|[()\[\]{}:!=\r\n]""")
 _SELF_DOCUMENTING = re.compile(r"=\s*(?=[}:!])")
 _SPEC_STOP = re.compile(r"""[{}"'\r\n]""")
@@ -274,6 +276,8 @@ def _decoded(written: str, raw: bool, start: int) -> str:
         return written
 
     def escaped(match: re.Match[str]) -> str:
+        if match.group()[1] not in _ESCAPES:
+            return match.group()
         try:
             return ast.literal_eval(f'"{match.group()}"')
         except (SyntaxError, ValueError) as error:

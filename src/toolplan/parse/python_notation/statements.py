@@ -8,10 +8,12 @@ from collections.abc import Sequence
 
 from toolplan.diagnostics import Place
 from toolplan.diagnostics import program as wording
-from toolplan.diagnostics.reading import outside_loop
-from toolplan.expressions import Expression, Literal
+from toolplan.diagnostics.reading import not_a_name, outside_loop
+from toolplan.expressions import Expression, Literal, Template
+from toolplan.parse.naming import is_name, name_from
 from toolplan.parse.python_notation import asynchronous, calls, changes, comprehensions
 from toolplan.parse.python_notation.bounds import bound_of, stated_bound
+from toolplan.parse.python_notation.iterating import as_list
 from toolplan.parse.python_notation.lowering import Loop, Refused, ends
 from toolplan.parse.python_notation.survey import COMPREHENSIONS
 from toolplan.parse.python_notation.trying import tried
@@ -92,7 +94,16 @@ class Statements(Values):
             self.assign(name, value, out, place)
             for target in targets:
                 self._store(target, self.name(name, value), out, place)
-        self.visible |= {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+        for target in targets:
+            self._define(target)
+
+    def _define(self, target: ast.expr) -> None:
+        """Note the names in a target as assigned from here on."""
+        for name in ast.walk(target):
+            if isinstance(name, ast.Name):
+                self.visible.add(name.id)
+                if not is_name(name.id) and isinstance(name.ctx, ast.Store):
+                    self.report(not_a_name(self.place(name), name.id, name_from(name.id)))
 
     def _store(self, target: ast.expr, value: ast.expr, out: list[Step], place: Place) -> None:
         """Append the steps that give `target` a value free of steps."""
@@ -113,6 +124,8 @@ class Statements(Values):
     def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr, out: list[Step], place: Place) -> None:
         if all(isinstance(element, ast.Name | ast.Starred | ast.Tuple | ast.List) for element in target.elts):
             pairs = comprehensions.unpacked(self, target, value)
+            if not pairs:
+                raise Refused(wording.target(self.place(target)))
             out.append(Let("", tuple((name, self.template(part)) for name, part in pairs), place))
             return
         for number, element in enumerate(target.elts):  # `d["a"], x = pair`
@@ -149,7 +162,7 @@ class Statements(Values):
         elif isinstance(value, ast.Call):
             meant = asynchronous.reading(self, value)
             values = meant.values if isinstance(meant, asynchronous.Gathered) else []
-        if len(values) != count or any(isinstance(element, ast.Starred) for element in values):
+        if not values or len(values) != count or any(isinstance(element, ast.Starred) for element in values):
             return None
         return values
 
@@ -282,7 +295,7 @@ class Statements(Values):
         self.statement = node.iter
         if node.orelse:
             self.report(wording.loop_else(self.place(node.orelse[0]), "for"))
-        items = self.given(node.iter, out)
+        items = self._items(node, out)
         before = set(self.visible)
         start: list[Step] = []
         name = self._loop_name(node, start)
@@ -292,15 +305,22 @@ class Statements(Values):
         self.visible = before
         out.append(ForEach("", items, name, (*start, *body), place=self.place(node)))
 
+    def _items(self, node: ast.For | ast.AsyncFor, out: list[Step]) -> Template:
+        """Return what the loop goes through; null after reporting a problem in it."""
+        try:
+            return self.template(as_list(self, self.value(node.iter, out), node.target, node.body))
+        except Refused as refused:
+            self.report_refused(refused, node.iter)
+            return Literal(None, self.place(node.iter))
+
     def _loop_name(self, node: ast.For | ast.AsyncFor, start: list[Step]) -> str:
         """Return the name for the loop's element; what takes it apart is appended to `start`."""
         target = node.target
         place = self.place(target)
-        names = {name.id for name in ast.walk(target) if isinstance(name, ast.Name)}
-        if isinstance(target, ast.Name) and target.id not in self.visible:
-            self.visible.add(target.id)
+        is_new = isinstance(target, ast.Name) and target.id not in self.visible
+        self._define(target)
+        if is_new and isinstance(target, ast.Name):
             return target.id
-        self.visible |= names
         name = self.fresh()
         try:
             # a variable that exists before the loop keeps its last element, as in Python

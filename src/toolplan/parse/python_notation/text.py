@@ -16,6 +16,7 @@ import re
 import threading
 import warnings
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Literal, TypeAlias, TypeVar
 
 from toolplan.diagnostics import Place, Source
@@ -77,8 +78,9 @@ class ProgramText:
             start = self.lines.locate(token.start)
             end = self.lines.locate(token.end)
             if token.parts is None:
-                text = self.source.text[token.start : token.end]
-                values += self._values([ast.literal_eval(text)], start, end)
+                tree = _parse(self.source.text[token.start : token.end], "eval", self.lines, start[0] - 1, start[1])
+                assert isinstance(tree, ast.Expression)
+                values.append(_placed(tree.body, start, end))
             else:
                 values += self._values(token.parts, start, end)
         joined = ast.JoinedStr(_merged(values))
@@ -101,6 +103,9 @@ class ProgramText:
     def _expression(self, hole: Hole) -> ast.expr:
         """Return the tree of a hole's expression, in the coordinates of the program."""
         line, column = self.lines.locate(hole.start)
+        path = _PATH.fullmatch(self.source.text, hole.start, hole.end)
+        if path is not None and not any(map(iskeyword, path.group().split("."))):
+            return _path(path.group().split("."), line, column)
         masked = self.strings.masked(hole.start, hole.end)
         tree = _parse(f"({masked}\n)", "eval", self.lines, line - 1, column - 1)
         assert isinstance(tree, ast.Expression)
@@ -232,7 +237,7 @@ class Lines:
         return columns
 
 
-_ODD_LITERAL = re.compile(r"\\|\d[A-Za-z_]")
+_ODD_LITERAL = re.compile(r"\\|\d\.?[^\W\d]")
 _quiet = threading.Lock()
 
 
@@ -265,6 +270,19 @@ def _parse(code: str, mode: Literal["exec", "eval"], lines: Lines, lines_before:
     except (RecursionError, MemoryError):
         start = lines.offset(1 + lines_before, max(0, shift))
         raise Unreadable("the program is nested too deeply to be read", start, start, too_large=True) from None
+
+
+_PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
+
+
+def _path(parts: list[str], line: int, column: int) -> ast.expr:
+    """Return the tree of `a.b.c`, what most holes hold, as Python's parser would."""
+    end = column + len(parts[0])
+    tree: ast.expr = _placed(ast.Name(parts[0], ast.Load()), (line, column), (line, end))
+    for part in parts[1:]:
+        end += 1 + len(part)
+        tree = _placed(ast.Attribute(tree, part, ast.Load()), (line, column), (line, end))
+    return tree
 
 
 _Node = TypeVar("_Node", bound=ast.expr)

@@ -1,0 +1,79 @@
+"""The whole plan at a glance: where steps stand, what is inside what, where names get their values.
+
+Made only when a name has no value, to say why: it gets one later, or did in a loop that has ended, or on another path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from toolplan.plan import AskModel, AskUser, Block, Call, ForEach, Let, Step, Try, While, blocks_of, walk
+
+__all__ = ["Definitions"]
+
+
+@dataclass(slots=True)
+class Definitions:
+    """The whole plan at a glance: where steps stand, what is inside what, and where names get their values."""
+
+    steps: dict[str, Step] = field(default_factory=dict[str, Step])
+    """Every name that a step is known by."""
+    by_name: dict[str, list[Step]] = field(default_factory=dict[str, "list[Step]"])
+    _order: dict[int, int] = field(default_factory=dict[int, int])
+    _around: dict[int, tuple[Step, ...]] = field(default_factory=dict[int, "tuple[Step, ...]"])
+
+    @classmethod
+    def of(cls, steps: Block) -> Definitions:
+        """Return what there is to know about these steps."""
+        definitions = cls()
+        definitions._enter(steps, ())
+        return definitions
+
+    def _enter(self, steps: Block, around: tuple[Step, ...]) -> None:
+        for step in steps:
+            self._order[id(step)] = len(self._order)
+            self._around[id(step)] = around
+            self.steps.setdefault(step.id, step)
+            for name in _defined_by(step):
+                self.by_name.setdefault(name, []).append(step)
+                self.steps[name] = step
+            for block in blocks_of(step):
+                self._enter(block, (*around, step))
+
+    def look_up(self, name: str, current: Step | None, after_body: bool) -> tuple[list[Step], Step | None, Step | None]:
+        """Return what defines `name` for a use at `current`: earlier steps, a loop that has ended, a later step.
+
+        `current` is None for the plan's answer; `after_body` says that the use follows the body of `current`.
+        """
+        if current is None:
+            at, inside = len(self._order), frozenset[int]()
+        else:
+            inside = frozenset(id(step) for step in (*self._around[id(current)], current))
+            at = self._order[id(current)]
+            if after_body:
+                at += sum(1 for _ in walk((current,)))
+        earlier: list[Step] = []
+        ended = later = None
+        for step in self.by_name.get(name, ()):
+            loops = [each for each in (*self._around[id(step)], step) if isinstance(each, ForEach | While)]
+            if name in getattr(step, "defines", ()):
+                loops = [each for each in loops if each is not step]
+            left = [each for each in loops if id(each) not in inside]
+            if self._order[id(step)] >= at:
+                later = later or step
+            elif left:
+                ended = ended or left[0]
+            else:
+                earlier.append(step)
+        return earlier, ended, later
+
+
+def _defined_by(step: Step) -> Sequence[str]:
+    if isinstance(step, Let):
+        return [name for name, _ in step.values]
+    if isinstance(step, ForEach):
+        return [*step.defines, step.name]
+    if isinstance(step, Try):
+        return [step.error] if step.error else []
+    return step.defines if isinstance(step, Call | AskModel | AskUser) else ()
