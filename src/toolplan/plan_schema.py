@@ -80,13 +80,7 @@ class _Open:
                     },
                 ]
             },
-            "operand": {
-                "anyOf": [
-                    _ref("expression"),
-                    {"type": ["number", "boolean", "null"]},
-                    {"type": "array", "items": _ref("data")},
-                ]
-            },
+            "operand": {"anyOf": [_ref("expression"), {"type": "array", "items": _ref("data")}]},
             "on_error": self.on_error(),
             "retry": self.object(
                 {
@@ -117,8 +111,12 @@ class _Open:
             "type": "object",
             "minProperties": 1,
             "propertyNames": _ref("name"),
-            "additionalProperties": _ref("operand"),
+            "additionalProperties": self.any_value(),
         }
+
+    def any_value(self) -> Schema:
+        """Return what a `let` may give a name."""
+        return {"anyOf": [_ref("operand"), *({"type": kind} for kind in ("number", "boolean", "null"))]}
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
@@ -254,7 +252,6 @@ class _Strict(_Open):
             "name": {"type": "string", "pattern": NAME},
             "hole": {"anyOf": hole},
             "data": data,
-            "operand": {"anyOf": [_ref("expression"), *simple, {"type": "array", "items": _ref("data")}]},
             "shape": self.object(
                 {
                     "type": {"type": "string", "enum": ["string", "number", "integer", "boolean", "array", "object"]},
@@ -278,7 +275,7 @@ class _Strict(_Open):
         return _ref("shape")
 
     def let(self) -> Schema:
-        entry = self.object({"name": _ref("name"), "value": _ref("operand")})
+        entry = self.object({"name": _ref("name"), "value": self.any_value()})
         return {"type": "array", "items": entry, "minItems": 1}
 
     def constant(self, value: str) -> Schema:

@@ -157,7 +157,7 @@ class _Reader(Parts):
         answer: Template | None = None
         try:
             self.outline(self.value, Place(), outline)
-            self.references = References.in_plan(self.source.text, outline.answer)
+            self.references = References.in_plan(self.source.text, self.value)
             if self.references is not None:
                 self.references.labels = self.labels
             steps = self.block("steps", outline.steps, outline.steps_place)

@@ -30,7 +30,7 @@ from toolplan.parse.json_text import Unreadable, decode, describe
 from toolplan.parse.mend import Damage, mend
 from toolplan.parse.naming import is_name, name_from
 from toolplan.parse.references import References
-from toolplan.parse.spellings import ANNOTATIONS, LABELS, SCHEMA_WORDS, TYPE_WORDS, Kind, fold
+from toolplan.parse.spellings import ANNOTATIONS, LABELS, PLAN, PLAN_ANNOTATIONS, SCHEMA_WORDS, TYPE_WORDS, Kind, fold
 from toolplan.plan import Retry
 from toolplan.values import Json
 
@@ -82,7 +82,8 @@ class Parts:
             if item is None:
                 continue
             if canonical is None:
-                if fold(key) not in ANNOTATIONS and not key.startswith(("_", "$", "/", "#", "@")):
+                ignored = PLAN_ANNOTATIONS if kind is PLAN else ANNOTATIONS
+                if fold(key) not in ignored and not key.startswith(("_", "$", "/", "#", "@")):
                     self.problems.append(_unknown_key(kind, key, value, place))
             elif canonical == "result_variable" and key != canonical and fold(key) in LABELS:
                 given.setdefault("id", (key, item))

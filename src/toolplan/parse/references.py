@@ -48,12 +48,12 @@ class References:
     labels: dict[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
-    def in_plan(cls, text: str, answer: Json) -> References | None:
-        """Return a reader for the plan with this text, or None when nothing in it looks like such a reference."""
+    def in_plan(cls, text: str, value: Json) -> References | None:
+        """Return a reader for the plan with this text and value, or None when nothing looks like such a reference."""
         if "$" not in text and "#E" not in text:
             return None
-        in_answer = len(_DOLLAR_HOLE.findall(answer)) if isinstance(answer, str) else 0
-        return cls(len(_DOLLAR_HOLE.findall(text)) > in_answer and not _OWN_HOLE.search(text))
+        in_answers = sum(len(_DOLLAR_HOLE.findall(answer)) for answer in _answers(value))
+        return cls(len(_DOLLAR_HOLE.findall(text)) > in_answers and not _OWN_HOLE.search(text))
 
     def whole(self, text: str) -> str | None:
         """Return the expression that the whole text refers to, or None when it is not a reference."""
@@ -148,6 +148,20 @@ class References:
         except ExpressionError:
             return None
         return expression
+
+
+def _answers(value: Json) -> Iterator[str]:
+    """Yield the texts of a plan's answers."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, list):
+            stack += item
+        elif isinstance(item, dict):
+            for key, inner in item.items():
+                if isinstance(inner, str) and "answer" in key.lower():
+                    yield inner
+            stack += item.values()
 
 
 def _parts(text: str, place: Place) -> list[str | Hole]:

@@ -17,6 +17,7 @@ __all__ = [
     "ON_ERROR_WORDS",
     "OPERATORS",
     "PLAN",
+    "PLAN_ANNOTATIONS",
     "SCHEMA_WORDS",
     "STEPS",
     "TYPE_WORDS",
@@ -253,16 +254,18 @@ PLAN = Kind(
 ANNOTATIONS = frozenset(
     fold(key)
     for key in (
-        *("description", "comment", "comments", "step", "step_number", "index", "number", "order", "title", "purpose"),
+        *("description", "comment", "comments", "step", "step_number", "index", "order", "title", "name", "purpose"),
         *("reason", "reasoning", "rationale", "explanation", "thought", "thinking", "why", "note", "notes", "goal"),
-        *("type", "kind", "id", "step_id", "label", "depends_on", "dependencies", "after", "version", "notation"),
-        *("role", "content", "request", "name", "summary", "expected_output"),
+        *("type", "kind", "id", "step_id", "label", "depends_on", "dependencies", "after", "expected_output"),
     )
 )
-"""Keys that may stand on any step or plan that does not use them itself, and mean nothing.
+"""Keys that may stand on any step that does not use them itself, and mean nothing.
 
 `depends_on` is among them for steps that are not calls: written order is the meaning already (P3).
 """
+
+PLAN_ANNOTATIONS = ANNOTATIONS | {"role", "content", "request", "summary", "version", "notation"}
+"""The same for the plan as a whole; some come from the message that it was sent in."""
 
 LABELS = frozenset(("id", "stepid", "taskid", "idx", "label"))
 """Spellings of `result_variable`, folded, that are a mere label beside another, or when no expression could use it."""
@@ -391,7 +394,22 @@ def table() -> str:
             also = ", ".join(f"`{spelling}`" for spelling in key.also)
             lines.append(f"| {kind.name} | `{key.name}` | {also} | {key.holds} |")
     ignored = ", ".join(f"`{key}`" for key in sorted(ANNOTATIONS))
-    lines += ["", "Case, underscores, hyphens and spaces in a key do not matter.", "", f"Read and ignored: {ignored}."]
+    at_the_top = ", ".join(f"`{key}`" for key in sorted(PLAN_ANNOTATIONS - ANNOTATIONS))
+    lines += [
+        "",
+        "Case, underscores, hyphens and spaces in a key do not matter.",
+        "",
+        f"Read and ignored: {ignored}; of a plan also {at_the_top}.",
+    ]
+    lines += [
+        "",
+        'Where a template stands, `{"$expr": "..."}` is the value of an expression, `{"$literal": ...}` a constant,',
+        'and `{"$text": "..."}` text with holes; with a list, its pieces, of which a hole is',
+        '`{"$expr": "...", "format"?, "conversion"?}`.',
+    ]
+    words = ", ".join(f"`{word}` ({meaning})" for word, meaning in ON_ERROR_WORDS.items() if word != meaning)
+    types = ", ".join(f"`{word}` ({meaning})" for word, meaning in TYPE_WORDS.items() if word != meaning)
+    lines += ["", f"Words in `on_error`: {words}.", "", f"Types in `returns`: {types}."]
     operators = ", ".join(f"`{written}`" for name, also in _OPERATORS.items() for written in (name, *also))
     lines += ["", f"Operators of `{{left, op, right}}` conditions: {operators}."]
     return "\n".join(lines) + "\n"

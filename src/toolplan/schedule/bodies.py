@@ -7,7 +7,7 @@ from typing import cast
 from toolplan.errors import EvaluationError
 from toolplan.expressions import fill
 from toolplan.plan import ForEach, If, Try, While
-from toolplan.schedule.flow import Flow, values_of
+from toolplan.schedule.flow import Flow, remember, values_of
 from toolplan.schedule.order import FailScope
 from toolplan.schedule.program import BREAK, EXIT, Collect
 from toolplan.schedule.state import UNCOLLECTED, Cell, Failure, Frame, Instance, Loop, Trial
@@ -66,6 +66,8 @@ class Bodies(Flow):
         if inst.gone:
             return
         if frame.failure is not None:
+            if frame.history is not None:
+                inst.kept = self._kept(frame)
             self._body_failed(inst, frame.failure)
         else:
             self._succeed(inst, None)
@@ -80,6 +82,7 @@ class Bodies(Flow):
         inst.trial = Trial()
         frame = self._open(inst, inst.node.blocks[0], (*inst.path, 0), dict(inst.cells))
         frame.scope = FailScope(frame.scope)
+        remember(frame)
         frame.on_finished = self._trial_finished
         inst.inner = frame
         # The body has tickets of its own; until they are done, the handler's share stands behind them.
@@ -106,7 +109,7 @@ class Bodies(Flow):
             return
         inst.trial.handling = True
         step = cast(Try, inst.node.step)
-        cells = dict(inst.cells)
+        cells = inst.cells | self._kept(frame)
         if step.error:
             cells[step.error] = Cell(Value(frame.failure.message, frozenset((frame.failure.step.split("[")[0],))))
         handler = self._open(inst, inst.node.blocks[1], (*inst.path, 1), cells)
@@ -160,6 +163,7 @@ class Bodies(Flow):
         """Fail a loop whose test failed. Its earlier rounds finish first; what comes after it is given up now."""
         message = f"{error.message}; {error.help}" if error.help else error.message
         self._record(inst, "failed", error=message)
+        loop.kept = dict(loop.carried)
         loop.failure = loop.failure or Failure((*inst.path, loop.rounds), inst.label, message)
         loop.ended = "failed"
         if not inst.frame.parallel:
@@ -263,6 +267,8 @@ class Bodies(Flow):
             loop.last = None
         if frame.failure is not None and (loop.failure is None or frame.failure.path < loop.failure.path):
             loop.failure = frame.failure
+            if frame.history is not None:
+                loop.kept = {name: cell for name, cell in self._kept(frame).items() if name in loop.carried}
         if not loop.live or len(loop.live) <= inst.frame.window // 2 or loop.issued:
             self._unfold(inst, loop)
 
@@ -270,6 +276,7 @@ class Bodies(Flow):
         self._return_ticket(loop.rest)
         loop.rest = None
         if loop.failure is not None:
+            inst.kept = loop.kept
             self._body_failed(inst, loop.failure)
             return
         value = None

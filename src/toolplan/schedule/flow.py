@@ -19,7 +19,7 @@ from toolplan.schedule.program import Collect, Node, NodeBlock, Program
 from toolplan.schedule.state import NOTHING, Cell, Failure, Frame, Instance
 from toolplan.values import Json, Value
 
-__all__ = ["Flow", "values_of"]
+__all__ = ["Flow", "remember", "values_of"]
 
 
 class Flow:
@@ -84,6 +84,8 @@ class Flow:
             cell = inst.defined = Cell()
             for name in node.defines:
                 env[name] = cell
+        if frame.history is not None:
+            frame.history += [(index, name, env[name]) for name in (*(inst.joins or ()), *node.defines)]
         scope = frame.scope if node.may_fail and self._holds_back else None
         inst.ticket = self._take_ticket(inst.path, node.accesses, node.undeclared, scope)
         if node.leaves:
@@ -125,7 +127,24 @@ class Flow:
         if frame.parallel:
             inner.equals = (*frame.equals, (frame.path, inst.index))
             inner.claimed = (*frame.claimed, (frame.path, inst.index))
+        if frame.history is not None:
+            remember(inner)
         return inner
+
+    def _kept(self, frame: Frame) -> dict[str, Cell]:
+        """Return the versions that names had when the frame failed: what a program that stopped there would hold.
+
+        Only for a finished frame inside a `try`. Statements before the failing one have ended, so their versions are
+        known; a failing statement with bodies has worked out its own.
+        """
+        failure, versions = frame.failure, frame.history or []
+        assert failure is not None
+        failing = failure.path[len(frame.path)]
+        kept: dict[str, Cell] = {}
+        for index, name, cell in versions:
+            if index < failing or (frame.parallel and index != failing and cell.value is not None):
+                kept[name] = cell
+        return kept | (frame.inner_kept or {})
 
     # Tickets ------------------------------------------------------------------------------------------------------
 
@@ -290,6 +309,7 @@ class Flow:
             frame.stalled_by = None
         if frame.failure is None or failure.path < frame.failure.path:
             frame.failure = failure
+            frame.inner_kept = inst.kept
         if not frame.parallel:
             self._cut(frame, inst.index)
         self._abandon_after(frame)
@@ -397,6 +417,11 @@ class Flow:
         for number, block in enumerate(node.blocks):
             for index, inner in enumerate(block.nodes):
                 self._record_not_run(inner, (*path, number, index), label)
+
+
+def remember(frame: Frame) -> None:
+    """Let a frame keep every version of every name from now on."""
+    frame.history = [(-1, name, cell) for name, cell in frame.env.items()]
 
 
 def values_of(names: Iterable[str], cells: Mapping[str, Cell]) -> tuple[dict[str, Json], frozenset[str]]:

@@ -139,7 +139,8 @@ class Program:
         self.plan = plan
         self.tools = tools
         self._known_names: dict[int, frozenset[str]] = {}
-        self._used = self._used_names(plan)
+        self.used = self._used_names(plan)
+        """Every name that something in the plan uses. Others are nobody's business."""
         steps: Block = plan.steps
         if plan.answer is not None:
             steps = (*steps, Answer("answer", plan.answer, plan.answer.place))
@@ -276,7 +277,7 @@ class Program:
                 node.leaves |= child.leaves
                 node.effect = node.effect or child.effect
         node.accesses = tuple(accesses)
-        assigned = set(assigned_names(_steps_inside(step))) & self._used
+        assigned = set(assigned_names(_steps_inside(step))) & self.used
         if loop_name is not None:
             assigned.discard(loop_name)
         node.assigns = tuple(sorted(assigned))
@@ -323,7 +324,7 @@ class Program:
         return used | self._names_of(plan.answer)
 
     def _kept(self, names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(name for name in names if name in self._used)
+        return tuple(name for name in names if name in self.used)
 
 
 def _steps_inside(step: Step) -> list[Step]:

@@ -71,6 +71,7 @@ class Instance:
         "index",
         "inner",
         "joins",
+        "kept",
         "key",
         "loop",
         "missing",
@@ -90,6 +91,8 @@ class Instance:
         self.cells: dict[str, Cell] = {}
         self.defined: Cell | None = None
         self.joins: dict[str, Cell] | None = None
+        self.kept: dict[str, Cell] | None = None
+        """Inside a `try`: the versions that its names had when something in it failed."""
         self.missing = 0
         self.ticket: Ticket | None = None
         self.arguments: dict[str, Json] | None = None
@@ -122,6 +125,8 @@ class Frame:
         "equals",
         "failure",
         "finished",
+        "history",
+        "inner_kept",
         "issued",
         "label",
         "next",
@@ -170,6 +175,10 @@ class Frame:
         self.parallel = False
         self.issued = False
         self.finished = False
+        self.inner_kept: dict[str, Cell] | None = None
+        """Inside a `try`: what the statement that failed has kept of its own bodies."""
+        self.history: list[tuple[int, str, Cell]] | None = None
+        """Inside a `try`: every version of every name, with the statement that made it (-1: it was there before)."""
         self.on_issued: Callable[[Frame], None] | None = None
         self.on_finished: Callable[[Frame], None] | None = None
 
@@ -184,6 +193,7 @@ class Loop:
         "failure",
         "issued",
         "items",
+        "kept",
         "last",
         "live",
         "origins",
@@ -204,6 +214,8 @@ class Loop:
         """The newest round, while it still issues statements."""
         self.carried: dict[str, Cell] = {}
         """The names that go from round to round, as the newest issued round left them."""
+        self.kept: dict[str, Cell] | None = None
+        """Inside a `try`: the versions that its names had when a round failed."""
         self.collected: list[Json | object] = []
         self.rest: Ticket | None = None
         self.ended = ""

@@ -106,7 +106,7 @@ class _Chart:
         id = step.id
         match step:
             case Call():
-                arguments = ", ".join(f"{name}={template_text(value, 24)}" for name, value in step.arguments.fields)
+                arguments = ", ".join(f"{name}={operand_text(value, 24)}" for name, value in step.arguments.fields)
                 self.node(id, f"{step.tool}({arguments})", "[{}]")
                 self.uses(id, names_of(step.arguments) | set(step.depends_on), known)
                 return self.rescue(step, known | dict.fromkeys(step.defines, (id,)))

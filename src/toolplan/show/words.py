@@ -40,4 +40,4 @@ def _written(template: Template, *, quoted: bool) -> str:
             return "{" + ", ".join(f"{key}: {_written(item, quoted=True)}" for key, item in template.fields) + "}"
         case _:
             text = "".join(part.raw if isinstance(part, Hole) else part for part in template.parts)
-            return f'"{text}"' if quoted else text
+            return json.dumps(text, ensure_ascii=False) if quoted else text

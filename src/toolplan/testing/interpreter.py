@@ -32,6 +32,7 @@ from toolplan.plan import (
     While,
     assigned_names,
 )
+from toolplan.schedule import Program
 from toolplan.values import Json
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class _Run:
         self.ask = ask
         self.read = read
         self.calls: list[tuple[str, dict[str, Json], str]] = []
+        self.used = Program(checked.plan, checked.tools).used
 
     def block(self, steps: Block, env: Env) -> None:
         for step in steps:
@@ -221,12 +223,9 @@ class _Run:
                 return value
 
     def attempt(self, step: Try, env: Env) -> None:
-        before = dict(env)
         try:
             self.block(step.body, env)
         except _Failed as failure:
-            env.clear()
-            env.update(before)
             if step.error:
                 env[step.error] = failure.message
             self.block(step.handler, env)
@@ -236,7 +235,8 @@ class _Run:
         if not isinstance(given, list | dict):
             raise EvaluationError("`for_each` goes through a list")
         items: list[Json] = list(given)
-        carried = [name for name in assigned_names(step.body) if name in env and name != step.name]
+        assigned = assigned_names(step.body) & self.used
+        carried = [name for name in assigned if name in env and name != step.name]
         collected: list[Json] = []
         rounds: list[tuple[Block, Env]] = []
         for item in items:

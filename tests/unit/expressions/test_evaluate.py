@@ -165,7 +165,12 @@ def test_a_list_that_came_from_a_set_is_a_list() -> None:
         ("sum([1, z])", "`sum` adds numbers, but element 1 is null", None, None),
         ("', '.join(['a', z])", "`join` puts texts together, but element 1 is null", "is not None", None),
         # fields and elements that do not exist
-        ("u.mail", "`u.mail` does not exist: `u` has no field `mail`; it has email, name", "did you mean `email`?", "u.mail"),
+        (
+            "u.mail",
+            "`u.mail` does not exist: `u` has no field `mail`; it has email, name",
+            "did you mean `email`?",
+            "u.mail",
+        ),
         ("u['mail']", "`u['mail']` does not exist: `u` has no field `mail`", "did you mean `email`?", "u['mail']"),
         ("u.keys", "`u` has no field `keys`", "write `u.keys()` to call the method", "u.keys"),
         ("u['phone']", "`u` has no field `phone`", "u.get('phone')", "u['phone']"),
@@ -275,7 +280,15 @@ def test_the_meaning_of_a_word_called_and_not_called() -> None:
 
 def test_nothing_that_is_evaluated_changes_a_value() -> None:
     before = repr(SCOPE)
-    for text in ["xs + [1]", "sorted(xs)", "set_item(xs, 0, 1)", "u | {'a': 1}", "reversed(xs)", "list(xs)", "sum([xs], [])"]:
+    for text in [
+        "xs + [1]",
+        "sorted(xs)",
+        "set_item(xs, 0, 1)",
+        "u | {'a': 1}",
+        "reversed(xs)",
+        "list(xs)",
+        "sum([xs], [])",
+    ]:
         found = value(text)
         found.clear()
     assert repr(SCOPE) == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import tracemalloc
 import warnings
+from collections.abc import Callable
 
 import pytest
 
@@ -59,36 +60,46 @@ def test_an_attempt_takes_little_memory() -> None:
     assert {text: peak for text, peak in peaks.items() if peak > MEBIBYTES} == {}
 
 
+def repeated(text: str, value: object, times: int) -> object:
+    """Return what a chain of steps makes of `value`, each applying the expression to the result before."""
+    expression = parse_expression(text)
+    for _ in range(times):
+        value = expression.evaluate({"x": value})  # type: ignore[dict-item]
+    return value
+
+
 def test_a_chain_of_steps_cannot_grow_a_value_without_bound() -> None:
-    grow = parse_expression("[x] * 1000")
-    value: object = "ha"
     with pytest.raises(EvaluationError, match="larger than an expression may return"):
-        for _ in range(10):
-            value = grow.evaluate({"x": value})
+        repeated("[x] * 1000", "ha", 10)
+    with pytest.raises(EvaluationError, match="larger than an expression may return"):
+        repeated("{'a': x, 'b': x}", {}, 30)
 
 
 def test_a_chain_of_steps_cannot_nest_a_value_without_bound() -> None:
-    wrap = parse_expression("[x]")
-    value: object = 1
     with pytest.raises(EvaluationError, match="nested more than 200 levels"):
-        for _ in range(300):
-            value = wrap.evaluate({"x": value})
+        repeated("[x]", 1, 300)
 
 
 def test_a_chain_of_steps_cannot_grow_a_number_without_bound() -> None:
-    square = parse_expression("x * x")
-    value: object = 7
     with pytest.raises(EvaluationError, match="more than 3,000 digits"):
-        for _ in range(30):
-            value = square.evaluate({"x": value})
+        repeated("x * x", 7, 30)
+    with pytest.raises(EvaluationError, match="more than 3,000 digits"):
+        repeated("x + x", 7, 20_000)
+
+
+def refusal(compute: Callable[[], object]) -> str:
+    """Return what the refusal says, or nothing when there is a value."""
+    try:
+        compute()
+    except (ExpressionError, EvaluationError) as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize("text", ["{x}", "a {x} b", "{x[0]}", "{str(x)}", "{x:>10}", "{x!r}", "{len(x)}"])
 def test_templates_survive_values_that_are_nested_deeply(text: str) -> None:
-    try:
-        fill(parse_template(text), {"x": nested(50_000)})
-    except EvaluationError as error:
-        assert "nested" in str(error) or "format" in str(error)
+    said = refusal(lambda: fill(parse_template(text), {"x": nested(50_000)}))  # type: ignore[dict-item]
+    assert said == "" or "nested" in said or "format" in said
 
 
 def test_templates_that_are_nested_deeply_are_refused() -> None:
@@ -103,13 +114,14 @@ def test_a_value_that_is_nested_deeply_is_not_written_out() -> None:
         render_text(nested(50_000))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**5000, 1 << 100_000], ids=["nan", "inf", "long", "longer"])
-@pytest.mark.parametrize("text", ["str(x)", "round(x)", "int(x)", "x + 1", "f'{x:.3f}'", "x < 'a'", "json(x)", "ceil(x)"])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), 10**5000, 1 << 100_000], ids=["nan", "inf", "long", "longer"]
+)
+@pytest.mark.parametrize(
+    "text", ["str(x)", "round(x)", "int(x)", "x + 1", "f'{x:.3f}'", "x < 'a'", "json(x)", "ceil(x)"]
+)
 def test_values_that_are_no_json_do_no_harm(text: str, value: float) -> None:
-    try:
-        parse_expression(text).evaluate({"x": value})
-    except EvaluationError as error:
-        assert len(str(error)) < 300
+    assert len(refusal(lambda: parse_expression(text).evaluate({"x": value}))) < 300
 
 
 @pytest.mark.parametrize("text", ["'\\d' + x", "0x1for x in y", "1 is 1", "'\\8'", "x is 'a'", "() is ()", "1or x"])
@@ -117,10 +129,7 @@ def test_reading_never_warns(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         _read_short.cache_clear()
-        try:
-            parse_expression(text)
-        except ExpressionError as error:
-            assert error.message
+        refusal(lambda: parse_expression(text))
 
 
 HOSTILE_TEXTS = [

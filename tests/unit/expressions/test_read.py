@@ -85,7 +85,7 @@ def test_blanks_and_line_ends_around_and_inside_do_not_matter() -> None:
 
 def test_a_line_end_inside_does_not_let_brackets_be_closed_twice() -> None:
     for text in ["a) + (b\n", "\na) or (b", "1\n), (2"]:
-        with pytest.raises(ExpressionError, match="closed that was not opened|unmatched"):
+        with pytest.raises(ExpressionError, match=r"closed that was not opened|unmatched"):
             parse_expression(text)
 
 
@@ -254,7 +254,22 @@ def test_what_is_no_expression_is_refused_with_help(text: str, message: str, hel
 
 
 def test_messages_are_one_short_line_in_lower_case() -> None:
-    for text in ["a b", "(a", "a && b", "'a", "f'{'", "f'{a'", "f'{}'", "a.", "[a for]", "1__0", "0777", "a if b", "*a", "f'{a!x}'"]:
+    for text in [
+        "a b",
+        "(a",
+        "a && b",
+        "'a",
+        "f'{'",
+        "f'{a'",
+        "f'{}'",
+        "a.",
+        "[a for]",
+        "1__0",
+        "0777",
+        "a if b",
+        "*a",
+        "f'{a!x}'",
+    ]:
         with pytest.raises(ExpressionError) as refusal:
             parse_expression(text)
         message = refusal.value.message
@@ -315,7 +330,8 @@ def test_an_expression_cut_from_a_program_keeps_its_places() -> None:
             place = expression.place_of(node)
             assert place.start is not None
             assert source[place.start - 100 : (place.end or 0) - 100] == ast.get_source_segment(source, node)
-    error = pytest.raises(ExpressionError, expression_from_node, ast.parse("x = 1\ny = foo(x)").body[1].value, "x = 1\ny = foo(x)")  # type: ignore[attr-defined]
+    with pytest.raises(ExpressionError) as error:
+        expression_from_node(ast.parse("x = 1\ny = foo(x)").body[1].value, "x = 1\ny = foo(x)")  # type: ignore[attr-defined]
     assert "foo" in error.value.message
     assert "x = 1\ny = foo(x)"[error.value.start : error.value.end] == "foo"
 
@@ -369,9 +385,9 @@ def is_step(node: ast.AST) -> bool:
 
 def largest_expressions(node: ast.AST) -> list[ast.expr]:
     """Return the largest parts of a program that hold no call of a tool."""
-    if isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store):
-        if not any(is_step(part) for part in ast.walk(node)):
-            return [node]
+    is_value = isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store)
+    if is_value and not any(is_step(part) for part in ast.walk(node)):
+        return [node]
     return [found for child in ast.iter_child_nodes(node) for found in largest_expressions(child)]
 
 

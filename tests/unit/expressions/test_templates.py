@@ -130,8 +130,8 @@ def test_values_are_rendered_into_text(text: str, expected: str) -> None:
         ("{{{name}}}", "{Kim}"),
         ("{{{{name}}}}", "{Kim}"),
         ("{{'a': 1}} {{x y}}", "{'a': 1} {x y}"),
-        ("{{ \"a\": {{ \"b\": {a} }} }}", '{ "a": { "b": 1 } }'),
-        ("{{\"a\": {{\"b\": {a}}}}}", '{"a": {"b": 1}}'),
+        ('{{ "a": {{ "b": {a} }} }}', '{ "a": { "b": 1 } }'),
+        ('{{"a": {{"b": {a}}}}}', '{"a": {"b": 1}}'),
         # no expression, or no name: literal
         ("{", "{"),
         ("}", "}"),
@@ -159,7 +159,7 @@ def test_values_are_rendered_into_text(text: str, expected: str) -> None:
         ("awk '{print $1}'", "awk '{print $1}'"),
         ("for i in {1..10}; do", "for i in {1..10}; do"),
         ("{% if x %}{# note #}", "{% if x %}{# note #}"),
-        ("{name: \"x\"}", "{name: \"x\"}"),
+        ('{name: "x"}', '{name: "x"}'),
         ("{{name | upper}}", "{name | upper}"),
         ("{don't}", "{don't}"),
         # literal groups are looked into
@@ -188,7 +188,9 @@ def test_inserted_text_is_never_looked_at_again() -> None:
 
 
 def test_structures_are_filled_element_by_element() -> None:
-    template = parse_template({"to": ["{u.email}", "ops@x.org"], "n": "{a}", "{a}": "{{}}", "deep": [{"x": ["{b}", 1, None]}]})
+    template = parse_template(
+        {"to": ["{u.email}", "ops@x.org"], "n": "{a}", "{a}": "{{}}", "deep": [{"x": ["{b}", 1, None]}]}
+    )
     assert isinstance(template, Fields)
     assert isinstance(template.fields[0][1], Items)
     assert fill(template, SCOPE) == {
@@ -229,10 +231,14 @@ def test_places_are_those_of_the_expressions() -> None:
 
 def test_a_fault_in_a_hole_has_the_place_of_the_hole() -> None:
     template = parse_template({"body": "hi {u.nick} {u.name}"}, Place(("steps", 1)))
-    with pytest.raises(EvaluationError, match="`u.nick` does not exist") as fault:
+    with pytest.raises(EvaluationError, match=r"`u\.nick` does not exist") as fault:
         fill(template, SCOPE)
     assert fault.value.place == Place(("steps", 1, "body"), 4, 10)
-    for text, message in [("{w.none:.1f} C", "`w.none` is empty"), ("{w.text:.1f} C", "formats numbers"), ("{rows:d}.", "cannot be formatted")]:
+    for text, message in [
+        ("{w.none:.1f} C", "`w.none` is empty"),
+        ("{w.text:.1f} C", "formats numbers"),
+        ("{rows:d}.", "cannot be formatted"),
+    ]:
         with pytest.raises(EvaluationError, match=message) as fault:
             fill(parse_template(text, Place(("x",))), SCOPE)
         place = fault.value.place
@@ -285,7 +291,9 @@ def test_settling_leaves_what_is_sure_alone() -> None:
 
 
 def test_a_bare_name_can_become_a_path() -> None:
-    template = parse_template({"a": "{temp}", "b": "is {temp:.1f} {{temp}}", "c": ["{[temp for temp in xs]}"], "d": "x"})
+    template = parse_template(
+        {"a": "{temp}", "b": "is {temp:.1f} {{temp}}", "c": ["{[temp for temp in xs]}"], "d": "x"}
+    )
     renamed = rename(template, {"temp": "w.temp"})
     assert names_of(renamed) == {"w", "xs"}
     assert fill(renamed, {"w": {"temp": 3}, "xs": [1]}) == {"a": 3, "b": "is 3.0 3", "c": [[1]], "d": "x"}
@@ -313,7 +321,9 @@ def test_a_group_that_looks_like_an_expression_and_is_none_is_noted(text: str, n
     assert text[found.place.start : found.place.end] == found.raw
 
 
-@pytest.mark.parametrize("text", ['{"a": 1}', "{1}", "{}", "function() { return 1; }", "\\d{3}", "{ }", "{'a b'}", "{don't}"])
+@pytest.mark.parametrize(
+    "text", ['{"a": 1}', "{1}", "{}", "function() { return 1; }", "\\d{3}", "{ }", "{'a b'}", "{don't}"]
+)
 def test_plain_literal_groups_are_not_noted(text: str) -> None:
     assert list(unread(parse_template(text))) == []
 

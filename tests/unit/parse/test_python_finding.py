@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -80,6 +81,16 @@ def test_a_tag_inside_a_string_ends_nothing():
     assert found(program) == program
 
 
+@pytest.mark.parametrize(
+    "reply",
+    ["# x" + "\n" * 5_000 + "!", "a " * 20_000, "x" * 50_000 + "\ny", '"""\n' * 500, "a, " * 5_000 + "\n(" * 5_000],
+)
+def test_looking_takes_no_time(reply):
+    start = time.process_time()
+    find_program(reply)
+    assert time.process_time() - start < 1
+
+
 def test_a_call_that_is_no_tool_is_no_program():
     assert find_bare_program("note(this)", {"send"}) is None
     assert find_bare_program("send(to=1)", {"send"}) is not None
@@ -111,4 +122,32 @@ def test_a_reply_without_fences_is_told_from_the_text_alone():
 def test_python_demanded_where_there_is_none():
     with pytest.raises(PlanRejected) as caught:
         parse("It is 3 degrees.", notation="python")
-    assert [problem.code for problem in caught.value.diagnostics] == ["TP122"]
+    (problem,) = caught.value.diagnostics
+    assert "no plan in Python" in problem.message
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "x = f(a=1\nif x:\n    send(to=x)\nreturn x",
+        'w = get_weather(city="Oslo)\nsend(text=w.condition)',
+        "for r in rows():\nsend(to=r)\nreturn 1",
+    ],
+)
+def test_a_broken_program_is_not_taken_for_an_answer(reply):
+    with pytest.raises(PlanRejected) as caught:
+        parse(reply)
+    assert [problem.code for problem in caught.value.diagnostics] == ["TP150"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Temperature = 3 degrees in Oslo.\nThe wind is weak, and it will not rain.",
+        "if it rains: take an umbrella.\nOtherwise take a hat.",
+        "for the trip you need:\n- a passport\n- a ticket",
+        "return policy: 30 days.\nContact us for details.",
+    ],
+)
+def test_prose_that_begins_like_a_program_is_an_answer(reply):
+    assert parse(reply) == Prose(reply)

@@ -79,10 +79,14 @@ def test_dollars_that_refer_to_nothing_are_text(written: str):
 def test_a_dollar_before_a_hole_is_a_dollar_in_the_languages_own_style():
     assert argument("Total: ${u.total}", more="{u.name}") == "Total: $12"
     assert argument("Total: ${ u.total}") == "Total: $12"
-    plan = parse({"steps": [{"tool_name": "get", "result_variable": "u"}], "answer": "Total: ${u.total}"})
+    get = {"tool_name": "get", "result_variable": "u"}
+    plan = parse({"steps": [get], "answer": "Total: ${u.total}"})
     assert isinstance(plan, Plan)
     assert plan.answer is not None
     assert fill(plan.answer, {"u": RESULT}) == "Total: $12"
+    plan = parse([get, {"answer": "Total: ${u.total}"}])
+    assert isinstance(plan, Plan)
+    assert fill(plan.steps[1].text, {"u": RESULT}) == "Total: $12"  # type: ignore[union-attr]
 
 
 def test_numbers_refer_to_labelled_steps():

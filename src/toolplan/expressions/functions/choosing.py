@@ -72,20 +72,24 @@ def _measure(key: object) -> Key | None:
             f"`key` is the name of a field or a lambda, not {shown(cast('Json', key))}",
             help="write `key='price'` or `key=lambda x: x.price`",
         )
-    path = key.split(".")
 
     def field(value: Json) -> Json:
-        if isinstance(value, dict) and key in value:
-            return value[key]
-        found = value
-        for name in path:
-            if not isinstance(found, dict) or name not in found:
-                fields = f"; it has {', '.join(list(found)[:8])}" if isinstance(found, dict) and found else ""
-                raise Missing(f"an element has no field `{key}` to order by{fields}")
-            found = found[name]
-        return found
+        try:
+            return cast("Any", value)[key]
+        except (KeyError, TypeError):
+            return _field(value, key)
 
     return field
+
+
+def _field(value: Json, path: str) -> Json:
+    found = value
+    for name in path.split("."):
+        if not isinstance(found, dict) or name not in found:
+            fields = f"; it has {', '.join(list(found)[:8])}" if isinstance(found, dict) and found else ""
+            raise Missing(f"an element has no field `{path}` to order by{fields}")
+        found = found[name]
+    return found
 
 
 def _keys(budget: Budget, values: list[Json], key: object) -> list[Json]:

@@ -25,10 +25,25 @@ _LATE_THINKING = re.compile(rf"(?:(?!<(?:{_TAGS})>).)*?</(?:{_TAGS})>[ \t]*\n", 
 _OPENING = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[^\n]*\n", re.MULTILINE)
 _LANGUAGES = frozenset({"", "py", "python", "python3", "tool_code"})
 _FIRST_LINE = re.compile(
-    r"""\s*(?:(?:\#|\"{3}|'{3}).*\n|\s*\n)*\s*
-    (?:[^\W\d][\w.\[\]"', ()*]*?\s*(?:[-+*/|&]|//|\*\*)?=(?!=)
+    r"""(?:[ \t]*(?:(?:\#|\"{3}|'{3}).*)?\r?\n)*[ \t]*
+    (?:[^\W\d][\w.\[\]"', ()*]*?(?:[-+*/|&]|//|\*\*)?=(?!=)
       | (?:return|for|while|if|try|import|from|await|async|def)\b
       | [^\W\d][\w.]*\( | \[ )""",
+    re.VERBOSE,
+)
+"""Comments and blank lines, then what may begin a program."""
+_CODE_LINE = re.compile(
+    r"""[ \t]*(?:
+        [\w.\[\]"', ]+?[-+*/|]?=(?!=)[ \t]*\S
+      | (?:return|await|import|from)\b[ \t]*\S
+      | (?:for|while|if|elif|with|def)\b.*:[ \t]*$
+      | (?:else|try|finally)[ \t]*:
+      | except\b.*:
+      | [\w.]+\(.*\)?,?[ \t]*$
+      | [\])}]+[,:]?[ \t]*$
+      | \#
+      | (?:break|continue|pass)[ \t]*$
+    )""",
     re.VERBOSE,
 )
 _DOING = (
@@ -66,7 +81,7 @@ def find_program(reply: str, tools: Collection[str] = (), name: str = "plan") ->
 def find_bare_program(reply: str, tools: Collection[str] = (), name: str = "plan") -> Source | None:
     """Return the program that the whole of `reply` is, or None when it is anything else."""
     text = _without_thinking(reply).strip("\ufeff \t\r\n")
-    if len(text) <= MAX_CHARACTERS and _FIRST_LINE.match(text) and _is_program(text, tools):
+    if len(text) <= MAX_CHARACTERS and _FIRST_LINE.match(text) and (_is_program(text, tools) or _is_broken(text)):
         return Source(text, name)
     return None
 
@@ -122,6 +137,14 @@ def _is_program(text: str, tools: Collection[str]) -> bool:
     except Unreadable:
         return False
     return any(isinstance(node, _DOING) or _calls(node, tools) for node in body)
+
+
+def _is_broken(text: str) -> bool:
+    """Return whether `text`, which Python cannot read, is a program all the same: it is not passed over as prose."""
+    if _is_readable(text):
+        return False
+    lines = [line for line in text.splitlines() if line.strip()]
+    return len(lines) > 1 and sum(bool(_CODE_LINE.match(line)) for line in lines) > 0.6 * len(lines)
 
 
 def _calls(node: ast.stmt, tools: Collection[str]) -> bool:

@@ -194,6 +194,8 @@ class Lowering(abc.ABC):
 
     def expression(self, node: ast.expr) -> Expression:
         """Return the expression that `node` is, once nothing in it must become a step. Raises `Refused`."""
+        if isinstance(node, ast.Tuple) and not joined(self.pieces(node)).startswith("("):
+            node = self.built("value", node, value=node)  # alone, a tuple needs its brackets
         pieces = self.pieces(node)
         text = joined(pieces)
         place = place_of(pieces, *self.text.span(node))
