@@ -22,7 +22,8 @@ from typing import Any, Literal, TypeAlias
 from toolplan import show
 from toolplan.answer import cannot_text, failure_text, plain_results
 from toolplan.check import CheckedPlan, Limits, check
-from toolplan.diagnostics import Diagnostic, Source, render_all
+from toolplan.diagnostics import Diagnostic, Place, Source, render_all
+from toolplan.diagnostics.reading import cut_off
 from toolplan.effects import INDEPENDENT
 from toolplan.errors import ModelError, PlanRejected, UsageError
 from toolplan.models import Message, Model, ModelRequest, Reply, Usage, model_from_name
@@ -235,6 +236,7 @@ class Agent:
                 if isinstance(reading, CannotPlan):
                     text = cannot_text(reading.reason, reading.missing, turn.language)
                     return turn.result("rejected", text, error=reading.reason, missing=tuple(reading.missing))
+                _refuse_cut_off(reading, reply)
                 checked = self.check(reading)
                 await turn.review(checked)
                 break
@@ -540,6 +542,16 @@ def _with_undeclared(tools: ToolSet, undeclared: str) -> ToolSet:
     if undeclared != "independent":
         raise UsageError(f"undeclared={undeclared!r}; write 'exclusive' or 'independent'")
     return ToolSet.of(tool if tool.effects.declared else tool.with_effects(INDEPENDENT) for tool in tools)
+
+
+def _refuse_cut_off(plan: Plan, reply: Reply) -> None:
+    """Raise `PlanRejected` for a plan out of a reply that ran into its output limit, unless it is certainly whole.
+
+    A JSON value that needed no mending is. A program may have lost lines without a trace.
+    """
+    if reply.is_cut_off and (plan.notation == "python" or plan.repairs):
+        end = len(plan.source.text)
+        raise PlanRejected([cut_off(Place(start=max(0, end - 1), end=end), [])], plan.source)
 
 
 def _waiting_call(call: PlannedCall) -> Json:

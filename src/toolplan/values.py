@@ -24,6 +24,9 @@ __all__ = ["Json", "Value", "kind_of", "shorten", "to_json"]
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
+MAX_INTEGER = 10**4300
+"""Python refuses to write integers of more than 4,300 digits (CVE-2020-10735), so a result may not be one."""
+
 MAX_DEPTH = 200
 """Deeper nesting than this in a result is refused; CPython's own JSON writer gives up near 1,000."""
 
@@ -78,8 +81,12 @@ def to_json(value: Any, where: str) -> Json:
 
 def _convert(value: Any, where: str, depth: int) -> Json:
     kind = cast("type[object]", type(value))
-    if value is None or kind is str or kind is bool or kind is int:
-        return value
+    if value is None or kind is str or kind is bool:
+        return cast(Json, value)
+    if kind is int:
+        if -MAX_INTEGER < value < MAX_INTEGER:
+            return value
+        raise ResultRefused(f"{where} is an integer of more than 4,300 digits, which JSON writers refuse")
     if kind is float:
         if math.isfinite(value):
             return value

@@ -54,7 +54,11 @@ PLAN: dict[str, Any] = {
             "then": [
                 {
                     "tool_name": "send_email",
-                    "arguments": {"to": "me@example.com", "subject": "低温预警", "body": "{w.condition}，{w.temperature}度"},
+                    "arguments": {
+                        "to": "me@example.com",
+                        "subject": "低温预警",
+                        "body": "{w.condition}，{w.temperature}度",
+                    },
                 }
             ],
         },
@@ -148,6 +152,19 @@ def test_a_review_that_keeps_objecting_runs_nothing() -> None:
 
 def test_a_review_that_cannot_be_read_is_no_objection() -> None:
     assert Agent(script(PLAN, "looks fine"), Desk().tools, review=True).run_sync(REQUEST).outcome == "succeeded"
+
+
+def test_a_program_that_may_have_lost_lines_does_not_run() -> None:
+    desk = Desk()
+    reply = {"text": 'w = get_weather(city="北京", date="2026-01-16")', "finish_reason": "length"}
+    result = Agent(ScriptedModel([reply]), desk.tools, notation="python", max_repairs=0).run_sync(REQUEST)
+    assert (result.outcome, desk.asked) == ("rejected", [])
+    assert [d.code for d in result.diagnostics] == ["TP102"]
+
+
+def test_a_complete_json_plan_at_the_output_limit_runs() -> None:
+    reply = {"text": json.dumps(PLAN), "finish_reason": "length"}
+    assert Agent(ScriptedModel([reply]), Desk().tools).run_sync(REQUEST).outcome == "succeeded"
 
 
 def test_prose_is_an_answer() -> None:

@@ -157,7 +157,10 @@ class Engine:
         self._tell(RunStarted(self.run_id))
         self._feed(StartRun(self._now))
         try:
-            finish = await self._done
+            finish = await asyncio.shield(self._done)
+        except asyncio.CancelledError:
+            self.cancel("the run was cancelled")  # so that whoever watches hears how each call in flight ended
+            raise
         finally:
             await self._clean_up()
         seconds = time.perf_counter() - self._started
@@ -251,7 +254,7 @@ class Engine:
             event = self._failed(key, tool, "the call was cancelled", started, effect="unknown")
         except _TimedOut as error:
             event = self._failed(key, tool, str(error), started, effect="unknown")
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a tool must not end the program it is part of
             nothing = isinstance(error, ToolFailed) and error.effect_happened is False
             event = self._failed(key, tool, _describe(error), started, effect="none" if nothing else "failed")
         self._settle(key, event)
@@ -405,7 +408,7 @@ class _TimedOut(Exception):
     """Our time limit for a call is over."""
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: BaseException) -> str:
     """Return the message of a tool's exception, with its type where the message alone would not say what it is."""
     if isinstance(error, ToolFailed):
         return error.message

@@ -14,7 +14,7 @@ from toolplan.tools.callee import MISSING, Callee
 from toolplan.tools.faults import Checker, fault_text
 from toolplan.tools.json_schema import has_open_part, references
 from toolplan.tools.schema import plain
-from toolplan.values import Json, to_json
+from toolplan.values import MAX_INTEGER, Json, to_json
 
 if typing.TYPE_CHECKING:
     from toolplan.tools.adapters import Adapter
@@ -44,8 +44,9 @@ class Results:
 
         Raises `ResultRefused`, naming `tool`, when there is none, or when it is not what the tool declares.
         """
-        if type(raw) is self._scalar and (self._scalar is not float or math.isfinite(raw)):
-            return raw
+        kind = type(raw)
+        if kind is self._scalar and ((kind is not float and kind is not int) or -MAX_INTEGER < raw < MAX_INTEGER):
+            return raw  # NaN is not less than anything
         written = self._written(raw, tool)
         if self.schema is not None and not self._checker.fits(written):
             faults = self._checker.faults(written, "the result")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import itertools
 import json
 import threading
 import time
@@ -25,7 +26,7 @@ class Recorder:
 
     def overlapping(self) -> bool:
         spans = sorted(self.spans, key=lambda span: span[1])
-        return any(later[1] < earlier[2] for earlier, later in zip(spans, spans[1:], strict=False))
+        return any(later[1] < earlier[2] for earlier, later in itertools.pairwise(spans))
 
     def tools(self) -> ToolSet:
         def note(name: str, start: float) -> None:
@@ -153,6 +154,28 @@ async def test_a_tools_exception_is_an_outcome_that_names_it() -> None:
     assert [(step.tool, step.outcome) for step in result.steps] == [("broken", "failed"), ("later", "not_run")]
 
 
+async def test_a_tool_that_wants_to_end_the_program_only_fails() -> None:
+    @tool(pure=True)
+    def leave() -> int:
+        raise SystemExit(3)
+
+    result = await run([call("leave")], [leave])
+    assert (result.outcome, result.error) == ("failed", "SystemExit: 3")
+
+
+@pytest.mark.parametrize("annotated", [True, False])
+async def test_an_integer_that_cannot_be_written_is_refused(annotated: bool) -> None:
+    def typed() -> int:
+        return 10**5000
+
+    def untyped() -> Any:
+        return [10**5000]
+
+    result = await run([call("typed" if annotated else "untyped")], [typed, untyped])
+    assert result.outcome == "failed"
+    assert "4,300 digits" in (result.error or "")
+
+
 async def test_a_result_that_is_no_value_names_tool_and_field() -> None:
     @tool(pure=True)
     def odd() -> Any:
@@ -236,12 +259,14 @@ async def test_cancelling_the_awaiting_task_cancels_the_calls() -> None:
             ended.append("x")
         return 1
 
-    task = asyncio.create_task(run([call("slow")], [slow]))
+    events: list[Any] = []
+    task = asyncio.create_task(run([call("slow")], [slow], watch=events.append))
     await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert ended == ["x"]
+    assert [event.record.outcome for event in events if isinstance(event, StepFinished)] == ["cancelled"]
     assert {t for t in asyncio.all_tasks() if t is not asyncio.current_task()} == set()
 
 
