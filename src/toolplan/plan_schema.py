@@ -65,7 +65,7 @@ class _Open:
                 "description": "a Python expression over the names of earlier results",
             },
             "template": {"type": "string", "description": "text; {expression} in it is replaced by its value"},
-            "name": {"type": "string", "pattern": NAME, "not": {"enum": [*kwlist]}},
+            "name": {"type": "string", "pattern": NAME, "not": {"enum": [*kwlist, "true", "false", "null"]}},
             "hole": {
                 "anyOf": [{"type": "string", "pattern": r"\{"}, self.object({"$expr": _ref("expression")}, ("$expr",))]
             },

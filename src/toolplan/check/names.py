@@ -270,8 +270,10 @@ class _Names:
             template = settle(template, lambda hole: hole.expression.names <= scope.keys())
             needed = set(names_of(template))
         for group in unread(template):
-            if group.name in scope:
-                self.found.append(say.left_as_text(group.place, group.raw, group.problem, group.help))
+            if not group.names.isdisjoint(scope):
+                needed |= group.names & scope.keys()
+                word = say.foreign_expression if group.is_python else say.left_as_text
+                self.found.append(word(group.place, group.raw, group.problem, group.help))
         self.used |= needed
         if needed <= scope.keys():
             return template

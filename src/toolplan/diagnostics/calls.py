@@ -146,8 +146,8 @@ def wrong_type(
     severity=Severity.WARNING,
     story="""\
 The schema of the result allows null here, and the parameter does not accept it, so the call fails, and the run with
-it, on a day when the value is missing. Say what should happen then: `default(value, fallback)`, or a branch on `value is not None`. For
-an optional parameter null means "not given" and is fine.""",
+it, on a day when the value is missing. Say what should happen then: `default(value, fallback)`, or a branch on
+`value is not None`. For an optional parameter null means "not given" and is fine.""",
     wrong="""\
 [{"tool_name": "find_customer", "arguments": {"name": "Kim"}, "result_variable": "c"},
  {"tool_name": "send_email", "arguments": {"to": "{c.email}", "subject": "hi", "body": "hello"}}]""",

@@ -10,6 +10,7 @@ from toolplan.diagnostics.source import Place
 __all__ = [
     "bare_field",
     "circle",
+    "foreign_expression",
     "forward_dependency",
     "hides_a_tool",
     "left_as_text",
@@ -336,8 +337,8 @@ def unreachable(place: Place, ending: Place) -> Diagnostic:
     "a brace group that was left as text",
     severity=Severity.WARNING,
     story="""\
-Braces that do not hold an expression are text, so that JSON and code survive. These begin with the name of a value of
-the plan, so an expression was probably meant; it will appear in the text as it is written.""",
+Braces that do not hold an expression are text, so that JSON and code survive. These name a value of the plan, so an
+expression was probably meant; it will appear in the text as it is written.""",
     wrong="""\
 [{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"},
  {"answer": "in Oslo: {w.condition}, {w.temperature degrees}"}]""",
@@ -346,11 +347,35 @@ the plan, so an expression was probably meant; it will appear in the text as it 
  {"answer": "in Oslo: {w.condition}, {w.temperature} degrees"}]""",
 )
 def left_as_text(place: Place, group: str, problem: str, help: str | None) -> Diagnostic:
-    """A brace group that begins with a known name and is no expression."""
+    """A brace group that mentions a known name and is no expression."""
     return Diagnostic(
         "",
         f"`{group}` cannot be read as an expression and is left as text",
         place,
         problem,
         help=help or "mend the expression, or write `{{` and `}}` for braces that are text",
+    )
+
+
+@explained(
+    "TP212",
+    "an expression in braces that is Python, but not of the plan language",
+    story="""\
+What stands in the braces can be read as Python and uses a value of the plan, but calls a function or uses a construct
+that the plan language does not have. As text it would reach the reader as it is written, so the plan is refused.""",
+    wrong="""\
+[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"},
+ {"answer": "It is {join([w.city, w.condition], ', ')}"}]""",
+    right="""\
+[{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"},
+ {"answer": "It is {', '.join([w.city, w.condition])}"}]""",
+)
+def foreign_expression(place: Place, group: str, problem: str, help: str | None) -> Diagnostic:
+    """A brace group that is Python and mentions a known name, but is no expression of the language."""
+    return Diagnostic(
+        "",
+        f"`{group}` is no expression of the plan language: {problem}",
+        place,
+        problem,
+        help=help or "write it with what the language has, or `{{` and `}}` for braces that are text",
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -42,11 +43,13 @@ class Group:
 class Unread:
     """A brace group that looks like an expression and cannot be read as one; it stays literal text.
 
-    `name` is the name it begins with. If that is in scope, its author probably meant an expression.
+    `names` are the plain names in it. If one of them is in scope, its author probably meant an expression; with
+    `is_python` it is one, only not of this language.
     """
 
     raw: str
-    name: str
+    names: frozenset[str]
+    is_python: bool
     problem: str
     help: str | None
     place: Place
@@ -56,7 +59,12 @@ _NAME = r"[^\W\d]\w*"
 _DOUBLED = re.compile(rf"\{{\{{\s*({_NAME}(?:\.{_NAME}|\[-?\d+\]|\[\"[^\"\\]*\"\]|\['[^'\\]*'\])*)\s*\}}\}}")
 _SIMPLE = re.compile(rf"\{{({_NAME}(?:\.{_NAME}|\[-?\d{{1,9}}\])*)\}}")
 _BRACE = re.compile(r"[{}]")
-_TOKEN = re.compile(r"""[{}()\[\]:!]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|["']""", re.DOTALL)
+_TOKEN = re.compile(
+    r"""[{}()\[\]:!]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|"[^"\\{}]{0,40}"|'[^'\\{}]{0,40}'|["']""", re.DOTALL
+)
+"""The last strings hold a raw line end: `'\\n'` in a plan that was written with one backslash too few."""
+_BROKEN_STRING = re.compile(r""""[^"\\{}]{0,40}"|'[^'\\{}]{0,40}'""")
+_PLAIN_NAME = re.compile(rf"""(?<![\w.])({_NAME})|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
 _ONE_STRING = re.compile(r"""\s*(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')?\s*\Z""", re.DOTALL)
 _LOOKS_READABLE = re.compile(rf"\s*({_NAME})\s*(?:[.\[(+*/<>=-]|\Z|:|!)")
 _LATEX = re.compile(r"(?:\\[A-Za-z]+\*?(?:\[[^\[\]{}]*\])?(?:\{[^{}]*\})*|\^)\Z")
@@ -143,6 +151,8 @@ def _group(text: str, start: int, place: Place) -> Group | Unread | None:
         if spec and "{" in spec:
             return _nested_spec(text, start, end, spec, place)
     written = text[start + 1 : cut]
+    if "\n" in written:
+        written = _BROKEN_STRING.sub(lambda string: string.group().replace("\n", "\\n"), written)
     if not written or written.isspace():
         return None
     problem = None
@@ -156,10 +166,21 @@ def _group(text: str, start: int, place: Place) -> Group | Unread | None:
         problem, help = f"`{spec[:40]}` is not a format spec", "for example `.2f`, `>10`, `,` or for a date `%Y-%m-%d`"
     except ExpressionError as error:
         problem, help = error.message, error.help
-    looks = _LOOKS_READABLE.match(written)
-    if looks is None:
+    is_python = _is_python(written)
+    if not is_python and not _LOOKS_READABLE.match(written):
         return None
-    return Unread(text[start:end], looks[1], problem, help, place.within(start, end))
+    names = frozenset(name[1] for name in _PLAIN_NAME.finditer(written) if name[1])
+    return Unread(text[start:end], names, is_python, problem, help, place.within(start, end))
+
+
+def _is_python(text: str) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(text.strip(), mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
 
 
 def _nested_spec(text: str, start: int, end: int, spec: str, place: Place) -> Group | None:

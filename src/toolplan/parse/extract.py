@@ -110,7 +110,7 @@ _LIKE_PLAN = re.compile(
     r"""|tool_calls|arguments|args|parameters|for[_ ]?each|ask_model|ask_user|cannot|final_answer\w*|let|if|answer))"""
     r"""["'”]?\s*[:：]"""
 )
-_MORE_JSON = re.compile(r"\s*([,:}\]])")
+_MORE_JSON = re.compile(r'\s*([}\]]|[,:](?=\s*["{\[]))')
 """Behind a plan, the rest of something larger: a bracket too many closed it early."""
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"|([\[{])|([\]}])', re.DOTALL)
 _BETWEEN_STEPS = re.compile(r"[\s,;]*\Z")
@@ -221,7 +221,7 @@ class _Walk:
         mended = mend(self.reply, start)
         if isinstance(mended, Damage):
             self.failures += 1
-            if mended.kind == "gap" and (end := _end_of(self.reply, start)) is not None:
+            if mended.kind == "gap" and (end := self._end_of(start)) is not None:
                 self.gap = self.gap or (mended if not glued and _LIKE_PLAN.search(self.reply, start, end) else None)
                 return end
             if self.damage is None and not glued and _LIKE_PLAN.search(self.reply, start, mended.at + 200):
@@ -234,6 +234,16 @@ class _Walk:
             raise _rejected(error.diagnostic, text, self.name) from None
         self.values.append(_Value(decoded, start, mended.end, mended.text, mended.repairs, glued))
         return mended.end
+
+    def _end_of(self, start: int) -> int | None:
+        """Return where the bracket at `start` is closed, whatever stands between."""
+        depth = 0
+        for match in _BRACKETS.finditer(self.reply, start):
+            depth += 1 if match[1] else -1 if match[2] else 0
+            if not depth:
+                return match.end()
+        self.failures += MAX_FAILURES // 20  # the rest of the text was looked through, which may happen only so often
+        return None
 
     def _has_prose(self) -> bool:
         return any(self.reply[start:end].strip(_INVISIBLE + "`") for start, end in self.prose)
@@ -309,16 +319,6 @@ class _Walk:
             repairs = ("left out a byte order mark", *repairs)
         source = Source(text, self.name, value.start, json=True)
         return JsonPlan(value.decoded.value, source, value.decoded.faults, repairs)
-
-
-def _end_of(text: str, start: int) -> int | None:
-    """Return where the bracket at `start` is closed, whatever stands between."""
-    depth = 0
-    for match in _BRACKETS.finditer(text, start):
-        depth += 1 if match[1] else -1 if match[2] else 0
-        if not depth:
-            return match.end()
-    return None
 
 
 def _worded(damage: Damage, text: str) -> Diagnostic:

@@ -28,7 +28,7 @@ from toolplan.expressions.templates import parse_operand, parse_template
 from toolplan.parse.conditions import UnreadableCondition, condition_text, plain_braces
 from toolplan.parse.json_text import Unreadable, decode, describe
 from toolplan.parse.mend import Damage, mend
-from toolplan.parse.naming import is_name, name_from
+from toolplan.parse.naming import CONSTANTS, is_name, name_from
 from toolplan.parse.references import References
 from toolplan.parse.spellings import ANNOTATIONS, LABELS, PLAN, PLAN_ANNOTATIONS, SCHEMA_WORDS, TYPE_WORDS, Kind, fold
 from toolplan.plan import Retry
@@ -114,7 +114,7 @@ class Parts:
         name = _undecorated(value)
         if not is_name(name):
             suggestion = name_from(name)
-            raise Problem(say.not_a_name(place, name, suggestion, reserved=iskeyword(name)))
+            raise Problem(say.not_a_name(place, name, suggestion, reserved=iskeyword(name) or name in CONSTANTS))
         return name
 
     def result(self, given: Given, place: Place) -> str | None:

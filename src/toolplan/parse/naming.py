@@ -16,12 +16,14 @@ from toolplan.plan import AskModel, AskUser, Block, Call, ForEach, Let, Step, Tr
 
 __all__ = ["give_names", "is_name", "name_from"]
 
+CONSTANTS = frozenset(("true", "false", "null"))
+"""Words that are constants in expressions, besides Python's own keywords."""
 _NOT_WORD = re.compile(r"\W+")
 
 
 def is_name(text: str) -> bool:
     """Return whether expressions can use `text` as a name."""
-    return text.isidentifier() and not iskeyword(text) and not text.startswith("__")
+    return text.isidentifier() and not iskeyword(text) and text not in CONSTANTS and not text.startswith("__")
 
 
 def name_from(text: str) -> str | None:
@@ -31,7 +33,7 @@ def name_from(text: str) -> str | None:
         return None
     if name[0].isdigit():
         name = f"r{name}"
-    name = f"{name}_" if iskeyword(name) else name
+    name = f"{name}_" if iskeyword(name) or name in CONSTANTS else name
     return name if is_name(name) else None
 
 

@@ -40,6 +40,7 @@ def code_of(reply: object, **options: object) -> str:
         f"`{A}`",
         f"Here is the plan:\n\n```json\n{A}\n```\nShall I go on?",
         f"The plan: {A} That is all.",
+        f"The plan {A}, as you wished: fine.",
         f"计划如下：{A}",
         f"<think>Maybe {B}?</think>\n{A}",
         f"<thinking>\n```json\n{B}\n```\n</thinking>{A}",
@@ -221,9 +222,11 @@ def test_one_and_true_are_different_values():
         "[“" * 400_000,
         "[1 'x" * 300_000,
         "[// " * 400_000,
+        "[…" * 600_000,
+        "[… ]" * 400_000,
         '[{"tool_name": "a", "arguments": {"x": ' + "[" * 90 + "1," * 500_000,
     ],
-    ids=range(17),
+    ids=range(19),
 )
 def test_hostile_text_is_dealt_with_quickly(reply: str):
     started = time.process_time()

@@ -564,6 +564,7 @@ def test_labels_serve_as_names_only_when_they_can():
         ("weather-oslo", "weather_oslo"),
         ("1st", "r1st"),
         ("class", "class_"),
+        ("null", "null_"),
         ("a b", "a_b"),
         ("__x__", "x"),
         ("…", None),
