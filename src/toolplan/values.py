@@ -31,9 +31,9 @@ MAX_DEPTH = 200
 """Deeper nesting than this in a result is refused; CPython's own JSON writer gives up near 1,000."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Value:
-    """A JSON value and the ids of the steps it was computed from."""
+    """A JSON value and the ids of the steps it was computed from. Never changed (not frozen: one is made per step)."""
 
     data: Json
     origins: frozenset[str] = frozenset()

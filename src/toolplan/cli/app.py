@@ -29,7 +29,7 @@ from toolplan.cli.options import (
     flag,
     tools_option,
 )
-from toolplan.cli.outputs import FAILED, OK, print_rejection, print_result, to_json
+from toolplan.cli.outputs import FAILED, OK, print_no_plan, print_rejection, print_result, to_json
 from toolplan.cli.streams import say, say_json, stream_for_results, warn
 from toolplan.errors import PlanRejected, UsageError
 
@@ -212,32 +212,29 @@ def check(
     /,
     *,
     tools: ToolsOption,
+    watch: Annotated[
+        bool,
+        flag("--watch", "-w", help="Check again whenever the file is saved, until Ctrl-C. Tools are loaded once."),
+    ] = False,
+    shape: Annotated[
+        Literal["text", "json", "sarif"] | None,
+        Parameter(
+            name="--format",
+            help="text: for people, the default; json: one document, as --json; sarif: SARIF 2.1.0, for editors and "
+            "code scanners. With --watch a document takes one line.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Check a plan against tools, and say everything that is wrong with it. Runs nothing."""
-    from toolplan.agent import Agent
-    from toolplan.cli.inputs import load_toolset, read_plan
-    from toolplan.cli.words import count
-    from toolplan.diagnostics import render_all
-    from toolplan.parse import CannotPlan, Prose
+    from toolplan.cli import checking
+    from toolplan.cli.inputs import load_toolset
 
+    if as_json and shape not in (None, "json"):
+        raise UsageError(f"`--json` and `--format {shape}` ask for different documents; give one of them")
+    shape = "json" if as_json else shape or "text"
     toolset = load_toolset(tools)
-    try:
-        reading = read_plan(plan, toolset)
-        if isinstance(reading, Prose | CannotPlan):
-            return _no_plan(reading, as_json=as_json)
-        checked = Agent(tools=toolset).check(reading)
-    except PlanRejected as rejection:
-        return print_rejection(rejection, as_json=as_json)
-    if as_json:
-        found = [diagnostic.to_dict(checked.plan.source) for diagnostic in checked.warnings]
-        say_json({"outcome": "accepted", "diagnostics": found, "plan": to_json(checked.plan)})
-        return OK
-    if checked.warnings:
-        say(render_all(checked.warnings, checked.plan.source) + "\n")
-    warnings = f", {count(len(checked.warnings), 'warning', 'en')}" if checked.warnings else ""
-    say(f"the plan may run: {count(len(checked.plan.steps), 'step', 'en')}{warnings}")
-    return OK
+    return checking.watch(plan, toolset, shape) if watch else checking.check_once(plan, toolset, shape)
 
 
 @app.command(sort_key=5, help_epilogue="Example: toolplan show plan.json --mermaid > plan.mmd")
@@ -263,7 +260,7 @@ def show(
     except PlanRejected as rejection:
         return print_rejection(rejection, as_json=as_json)
     if isinstance(reading, Prose | CannotPlan):
-        return _no_plan(reading, as_json=as_json)
+        return print_no_plan(reading, as_json=as_json)
     if as_json:
         say_json({"plan": to_json(reading)} | ({"mermaid": printing.mermaid(reading)} if mermaid else {}))
     else:
@@ -271,7 +268,46 @@ def show(
     return OK
 
 
-@app.command(sort_key=6, help_epilogue="Example: toolplan tools --tools tools.py --json")
+@app.command(sort_key=6, help_epilogue="Example: toolplan fmt plan.json --write")
+def fmt(
+    plan: PlanArgument,
+    /,
+    *,
+    tools: Annotated[
+        list[str] | None,
+        tools_option("Tools, as for `check`; only needed where their names decide how the text is read."),
+    ] = None,
+    write: Annotated[bool, flag("--write", help="Rewrite the file instead of printing.")] = False,
+    check: Annotated[
+        bool, flag("--check", help="Change nothing; exit with 1 where the file is not in the canonical form.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Bring a plan into its canonical form: one spelling, one layout. Prints it, or rewrites the file."""
+    from toolplan.cli.formatting import formatted
+    from toolplan.cli.inputs import load_toolset
+    from toolplan.parse import CannotPlan, Prose
+
+    if write and check:
+        raise UsageError("`--write` changes the file and `--check` does not; give one of them")
+    try:
+        done = formatted(plan, load_toolset(tools) if tools else None, in_place=write or check)
+    except PlanRejected as rejection:
+        return print_rejection(rejection, as_json=as_json)
+    if isinstance(done, Prose | CannotPlan):
+        return print_no_plan(done, as_json=as_json)
+    if write and done.is_changed:
+        done.write()
+    if as_json:
+        say_json({"changed": done.is_changed, "plan": to_json(done.plan)})
+    elif write or check:
+        say(done.in_words(written=write))
+    else:
+        say(done.text.removesuffix("\n"))
+    return FAILED if check and done.is_changed else OK
+
+
+@app.command(sort_key=7, help_epilogue="Example: toolplan tools --tools tools.py --json")
 def tools(
     *,
     tools: ToolsOption,
@@ -300,7 +336,7 @@ def tools(
     return OK
 
 
-@app.command(sort_key=7, help_epilogue='Example: toolplan prompt "Will it rain in Oslo tomorrow?" --tools tools.py')
+@app.command(sort_key=8, help_epilogue='Example: toolplan prompt "Will it rain in Oslo tomorrow?" --tools tools.py')
 def prompt(
     request: RequestArgument,
     /,
@@ -336,7 +372,7 @@ def prompt(
     return OK
 
 
-@app.command(sort_key=8, help_epilogue="Example: toolplan schema --tools tools.py > plan.schema.json")
+@app.command(sort_key=9, help_epilogue="Example: toolplan schema --tools tools.py > plan.schema.json")
 def schema(
     *,
     tools: ToolsOption,
@@ -354,7 +390,7 @@ def schema(
     return OK
 
 
-@app.command(sort_key=9, help_epilogue="Example: toolplan explain TP302")
+@app.command(sort_key=10, help_epilogue="Example: toolplan explain TP302")
 def explain(
     code: Annotated[str | None, Parameter(help="A code such as TP302; without it all codes are listed.")] = None,
     /,
@@ -390,23 +426,6 @@ def explain(
 
 
 # What they share ------------------------------------------------------------------------------------------------------
-
-
-def _no_plan(reading: Prose | CannotPlan, *, as_json: bool) -> int:
-    """Say that a text is an answer or a refusal where a plan was expected; return the exit code."""
-    from toolplan.parse import Prose
-
-    if isinstance(reading, Prose):
-        error, missing = "this text is prose, not a plan; as a model's reply it would be the answer itself", ()
-    else:
-        error, missing = f"this text says that there is no plan: {reading.reason}", reading.missing
-    if as_json:
-        say_json({"outcome": "rejected", "error": error, "missing": list(missing), "diagnostics": [], "plan": None})
-        return FAILED
-    say(error)
-    for thing in missing:
-        say(f"missing: {thing}")
-    return FAILED
 
 
 def _spoken(language: Literal["auto", "en", "zh"], text: str) -> Tongue:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolplan.parse import Reading
     from toolplan.tools import ToolSet
 
-__all__ = ["STDIN", "load_toolset", "model_for", "moment", "read_plan", "read_request"]
+__all__ = ["STDIN", "load_toolset", "model_for", "moment", "read_plan", "read_request", "read_text"]
 
 STDIN = "<stdin>"
 """What `-` is called once the command line has been read, and in messages."""
@@ -28,19 +28,19 @@ def read_plan(plan: str, toolset: ToolSet | None) -> Reading:
     """Return what a file, or standard input, holds: mostly a plan. Raises `UsageError` or `PlanRejected`."""
     from toolplan.parse import parse
 
-    text, name = _text(plan, "a plan")
+    text, name = read_text(plan, "a plan")
     return parse(text, notation="auto", tools=toolset, name=name)
 
 
 def read_request(request: str) -> str:
     """Return the request; standard input holds it for `-`. Raises `UsageError` when it says nothing."""
-    text = _text(request, "a request")[0] if request == STDIN else request
+    text = read_text(request, "a request")[0] if request == STDIN else request
     if not text.strip():
         raise UsageError("the request is empty; say what you want done")
     return text.strip()
 
 
-def _text(source: str, what: str) -> tuple[str, str]:
+def read_text(source: str, what: str) -> tuple[str, str]:
     if source == STDIN:
         stdin: TextIO | None = sys.stdin
         if stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is None when the descriptor was closed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 import threading
@@ -51,7 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _run(tokens: list[str]) -> int:
     """Return the exit code; print why, where the command itself could not."""
-    as_json, whole = "--json" in tokens, tokens[0:1] and tokens[0] in ANSWERING
+    as_json = "--json" in tokens or "--format=json" in tokens or ("--format", "json") in itertools.pairwise(tokens)
+    whole = tokens[0:1] and tokens[0] in ANSWERING
     tokens = [STDIN if token == "-" else token for token in tokens]  # a lone hyphen would be taken for an option
     try:
         command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)

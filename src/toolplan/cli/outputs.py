@@ -10,14 +10,27 @@ from toolplan.cli.words import WORDS, Tongue, count
 if TYPE_CHECKING:
     from toolplan.agent import Result
     from toolplan.errors import PlanRejected
+    from toolplan.parse import CannotPlan, Prose
     from toolplan.plan import Plan
 
-__all__ = ["FAILED", "INTERRUPTED", "OK", "USAGE", "WAITING", "complain", "print_rejection", "print_result", "to_json"]
+__all__ = [
+    "FAILED",
+    "INTERRUPTED",
+    "OK",
+    "USAGE",
+    "WAITING",
+    "complain",
+    "print_no_plan",
+    "print_rejection",
+    "print_result",
+    "to_json",
+    "why_no_plan",
+]
 
 OK, FAILED, USAGE, WAITING, INTERRUPTED = 0, 1, 2, 3, 130
 
 
-def complain(message: str, code: int, *, as_json: bool, whole: bool = False) -> int:
+def complain(message: str, code: int, *, as_json: bool, whole: bool = False, in_one_line: bool = False) -> int:
     """Print why a command could not do its work; return `code`.
 
     With `whole` the document has every key that the command's documents have.
@@ -25,7 +38,7 @@ def complain(message: str, code: int, *, as_json: bool, whole: bool = False) -> 
     if not as_json:
         warn(f"toolplan: {message}")
     elif code == USAGE:
-        say_json({"outcome": "usage", "error": message})
+        say_json({"outcome": "usage", "error": message}, in_one_line=in_one_line)
     elif whole:
         from toolplan.agent import Result
 
@@ -57,18 +70,44 @@ def print_result(result: Result, language: Tongue, *, as_json: bool) -> int:
     return code
 
 
-def print_rejection(rejection: PlanRejected, *, as_json: bool) -> int:
+def print_rejection(rejection: PlanRejected, *, as_json: bool, in_one_line: bool = False) -> int:
     """Print everything that is wrong with a plan; return the exit code."""
     from toolplan.diagnostics import render_all
 
     found = rejection.diagnostics
     if as_json:
         shown = [diagnostic.to_dict(rejection.source) for diagnostic in found]
-        say_json({"outcome": "rejected", "error": str(rejection), "diagnostics": shown, "plan": None})
+        document = {"outcome": "rejected", "error": str(rejection), "diagnostics": shown, "plan": None}
+        say_json(document, in_one_line=in_one_line)
     else:
         say(render_all(found, rejection.source))
         say(f"\n{count(len(found), 'problem', 'en')}")
     return FAILED
+
+
+def print_no_plan(reading: Prose | CannotPlan, *, as_json: bool, in_one_line: bool = False) -> int:
+    """Say that a text is an answer or a refusal where a plan was expected; return the exit code."""
+    from toolplan.parse import Prose
+
+    error = why_no_plan(reading)
+    missing = () if isinstance(reading, Prose) else reading.missing
+    if as_json:
+        document = {"outcome": "rejected", "error": error, "missing": list(missing), "diagnostics": [], "plan": None}
+        say_json(document, in_one_line=in_one_line)
+        return FAILED
+    say(error)
+    for thing in missing:
+        say(f"missing: {thing}")
+    return FAILED
+
+
+def why_no_plan(reading: Prose | CannotPlan) -> str:
+    """Return why what was read is no plan."""
+    from toolplan.parse import Prose
+
+    if isinstance(reading, Prose):
+        return "this text is prose, not a plan; as a model's reply it would be the answer itself"
+    return f"this text says that there is no plan: {reading.reason}"
 
 
 def to_json(plan: Plan) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 __all__ = [
     "OutputFailed",
+    "clear_screen",
     "printable",
     "results_apart",
     "say",
@@ -96,19 +97,29 @@ def say(text: str = "") -> None:
     _write(printable(text) if stream.isatty() else text, stream)
 
 
-def say_json(value: Any) -> None:
-    """Print the one JSON document. Raises `OutputFailed` or `BrokenPipeError`."""
+def say_json(value: Any, *, in_one_line: bool = False) -> None:
+    """Print a JSON document. Raises `OutputFailed` or `BrokenPipeError`."""
+    indent = None if in_one_line else 2
     try:
-        text = json.dumps(value, ensure_ascii=False, indent=2)
+        text = json.dumps(value, ensure_ascii=False, indent=indent)
     except ValueError:  # a number of more than 4,300 digits, which Python writes only when asked to
         sys.set_int_max_str_digits(0)
-        text = json.dumps(value, ensure_ascii=False, indent=2)
+        text = json.dumps(value, ensure_ascii=False, indent=indent)
     _write(text, stream_for_results())
 
 
-def _write(text: str, stream: TextIO) -> None:
+def clear_screen() -> bool:
+    """Clear the terminal that results are shown on; return whether there is one that can be cleared."""
+    stream = stream_for_results()
+    if not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    _write("\x1b[2J\x1b[H", stream, end="")
+    return True
+
+
+def _write(text: str, stream: TextIO, end: str = "\n") -> None:
     try:
-        print(text, file=stream, flush=True)
+        print(text, file=stream, end=end, flush=True)
     except BrokenPipeError:
         raise
     except OSError as error:

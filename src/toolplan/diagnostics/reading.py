@@ -354,12 +354,13 @@ expression language.""",
 )
 def not_a_name(place: Place, name: str, suggestion: str | None, *, reserved: bool = False) -> Diagnostic:
     """A name that expressions could not use."""
-    why = "it is a word of the expression language" if reserved else "use letters, digits and underscores"
+    why = "it is a word of the expression language" if reserved else "expressions could not refer to it"
     return Diagnostic(
         "",
-        f"{_quoted(name, 30)} cannot be used as a name: {why}",
+        f"{_quoted(name, 30)} cannot be a name: {why}",
         place,
         "not a name",
+        notes=() if reserved else ("a name has letters, digits and underscores, and begins with no digit",),
         help=f"write `{suggestion}`" if suggestion else None,
     )
 
@@ -429,7 +430,8 @@ def no_plan(place: Place, notation: str) -> Diagnostic:
 )
 def outside_loop(place: Place, word: str) -> Diagnostic:
     """A `break` or `continue` with no loop around it."""
-    return Diagnostic("", f"`{word}` stands outside any loop", place, "no loop around it")
+    help = 'put it into the `do` of a loop, or end the plan with {"answer": "..."}'
+    return Diagnostic("", f"`{word}` stands outside any loop", place, "no loop around it", help=help)
 
 
 def _and(names: Sequence[str]) -> str:

@@ -94,7 +94,8 @@ def _result(diagnostic: Diagnostic, rule: int, source: Source | None, uri: str) 
     }
     if diagnostic.others:
         result["relatedLocations"] = [
-            {"id": number, **_location(mark.place, source, uri)} | ({"message": {"text": mark.label}} if mark.label else {})
+            {"id": number, **_location(mark.place, source, uri)}
+            | ({"message": {"text": mark.label}} if mark.label else {})
             for number, mark in enumerate(diagnostic.others, 1)
         ]
     return result

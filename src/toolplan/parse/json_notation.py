@@ -244,7 +244,8 @@ class _Reader(Parts):
         if value is None:
             return ()
         if not isinstance(value, list):
-            raise Problem(say.wrong_kind(place, key, "a list of steps", describe(value)))
+            shape = f'write steps: "{key}": [{{"tool_name": "...", "arguments": {{...}}}}]'
+            raise Problem(say.wrong_kind(place, key, "a list of steps", describe(value), shape))
         if self.count + len(value) > MAX_STEPS:
             raise Problem(say.too_large(place, "steps", MAX_STEPS, self.count + len(value)))
         read = [self.step(item, Place((*place.path, index))) for index, item in enumerate(value)]

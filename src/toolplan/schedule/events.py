@@ -1,7 +1,8 @@
 """Events that go into the machine, commands that come out, and the record of what happened to a step.
 
 `key` names one running attempt; it is a number that the machine gave out with the command. Times are seconds since
-the run started; the engine measures them.
+the run started; the engine measures them. All of these are values and never change; the two of which every call makes
+one are not frozen only because that takes three times as long.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class StartRun:
     now: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallSucceeded:
     """A call, an `ask_model` or an `ask_user` has its value."""
 
@@ -96,7 +97,7 @@ Event: TypeAlias = StartRun | CallSucceeded | CallFailed | RetryDue | CancelRun
 # Commands -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StartCall:
     """Call this tool with these arguments. `origins` are the ids of the steps the arguments came from."""
 
