@@ -171,19 +171,24 @@ async def interleaved(
     """
     names = list(runners)
     found: dict[str, list[float]] = {name: [] for name in names}
-    for repeat in range(-1, repeats):
-        turn = repeat % len(names)
-        for name in names[turn:] + names[:turn]:
-            gc.collect()
-            started = time.perf_counter()
-            result = runners[name]()
-            if inspect.isawaitable(result):
-                result = await result
-            took = time.perf_counter() - started
-            if expect is not None:
-                expect(name, result)
-            if repeat >= 0:
-                found[name].append(took / (units if isinstance(units, int) else units[name]))
+    gc.collect()
+    gc.freeze()  # what is there already belongs to no runner, and need not be walked again and again
+    try:
+        for repeat in range(-1, repeats):
+            turn = repeat % len(names)
+            for name in names[turn:] + names[:turn]:
+                gc.collect()
+                started = time.perf_counter()
+                result = runners[name]()
+                if inspect.isawaitable(result):
+                    result = await result
+                took = time.perf_counter() - started
+                if expect is not None:
+                    expect(name, result)
+                if repeat >= 0:
+                    found[name].append(took / (units if isinstance(units, int) else units[name]))
+    finally:
+        gc.unfreeze()
     return {name: Times(tuple(seconds)) for name, seconds in found.items()}
 
 

@@ -35,7 +35,6 @@ from toolplan.errors import PlanRejected, UsageError
 
 if TYPE_CHECKING:
     from toolplan.cli.words import Tongue
-    from toolplan.parse import CannotPlan, Prose
     from toolplan.plan import Plan
     from toolplan.tools import Tool
 

@@ -41,6 +41,7 @@ def read_request(request: str) -> str:
 
 
 def read_text(source: str, what: str) -> tuple[str, str]:
+    """Return the text of a file, or of standard input, and what messages call it. Raises `UsageError`."""
     if source == STDIN:
         stdin: TextIO | None = sys.stdin
         if stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is None when the descriptor was closed

@@ -39,7 +39,9 @@ def sarif(
     cited = sorted({diagnostic.code for diagnostic in diagnostics})
     index = {code: at for at, code in enumerate(cited)}
     rules: list[Json] = [_rule(catalogue[code]) if code in catalogue else {"id": code} for code in cited]
-    driver: dict[str, Json] = {"name": "toolplan"} | ({"version": version} if version else {}) | {"rules": rules}
+    driver: dict[str, Json] = {"name": "toolplan", "rules": rules}
+    if version:
+        driver["version"] = version
     notices: list[Json] = [{"level": "error", "message": {"text": failure}} for failure in failures]
     invocation: dict[str, Json] = {"executionSuccessful": not failures}
     if notices:
@@ -92,12 +94,12 @@ def _result(diagnostic: Diagnostic, rule: int, source: Source | None, uri: str) 
         "message": {"text": "\n".join(lines)},
         "locations": [_location(diagnostic.place, source, uri)],
     }
-    if diagnostic.others:
-        result["relatedLocations"] = [
-            {"id": number, **_location(mark.place, source, uri)}
-            | ({"message": {"text": mark.label}} if mark.label else {})
-            for number, mark in enumerate(diagnostic.others, 1)
-        ]
+    related: list[Json] = []
+    for number, mark in enumerate(diagnostic.others, 1):
+        spot = {"id": number, **_location(mark.place, source, uri)}
+        related.append(spot | {"message": {"text": mark.label}} if mark.label else spot)
+    if related:
+        result["relatedLocations"] = related
     return result
 
 
