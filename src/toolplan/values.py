@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, cast
 
 from toolplan.errors import ResultRefused
 
-__all__ = ["Json", "Value", "kind_of", "shorten", "to_json"]
+__all__ = ["Json", "Value", "is_text", "kind_of", "shorten", "to_json"]
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -52,6 +52,17 @@ def kind_of(value: object) -> str:
     if isinstance(value, list):
         return "list"
     return "object"
+
+
+def is_text(text: str) -> bool:
+    """Whether the text consists of characters; half of a surrogate pair, which Python lets pass, is none."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def shorten(value: Json, limit: int = 60) -> str:

@@ -22,6 +22,7 @@ from toolplan.expressions.limits import MAX_DEPTH, MAX_INT, MAX_NODES
 from toolplan.expressions.methods import METHODS, REFUSED
 from toolplan.expressions.positions import span_of
 from toolplan.expressions.syntax import CONSTANTS
+from toolplan.values import is_text
 
 __all__ = ["names_needed"]
 
@@ -137,7 +138,11 @@ class _Reader:
 
     def constant(self, node: ast.Constant) -> None:
         value = node.value
-        if value is None or isinstance(value, bool | str):
+        if value is None or isinstance(value, bool):
+            return
+        if isinstance(value, str):
+            if not is_text(value):
+                self.fail(node, "half of a surrogate pair is not a character", "write the character itself")
             return
         if isinstance(value, int):
             if value >= MAX_INT:
@@ -214,6 +219,7 @@ class _Reader:
             self.visit(element, depth)
 
     def fields(self, node: ast.Dict, depth: int) -> None:
+        known: dict[str, ast.expr] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is not None:
                 self.visit(key, depth)
@@ -221,6 +227,11 @@ class _Reader:
                     written = self._source(key)
                     self.fail(key, f"the keys of an object are text, but `{written}` is not", f'write `"{written}"`')
             self.visit(value, depth)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                other = known.setdefault(key.value, value)
+                if other is not value and ast.dump(other) != ast.dump(value):
+                    message = f"the key `{key.value}` is written twice in one object, with different values"
+                    self.fail(key, message, "keep one of them")
 
     def text_with_holes(self, node: ast.JoinedStr, depth: int) -> None:
         for part in node.values:

@@ -16,7 +16,7 @@ from toolplan.parse.extract import Text, extract, whole_plan
 from toolplan.parse.json_notation import read_json_plan
 from toolplan.parse.json_text import MAX_LEVELS
 from toolplan.parse.python_notation import read_program
-from toolplan.parse.python_notation.finding import find_bare_program, find_program
+from toolplan.parse.python_notation.finding import find_bare_program, find_likely_program, find_program
 from toolplan.parse.reading import CannotPlan, Prose, Reading
 from toolplan.tools import ToolSet
 from toolplan.values import Json
@@ -42,7 +42,7 @@ def parse(
     names = tools.names if isinstance(tools, ToolSet) else tools or ()
     text = reply if isinstance(reply, str) else _as_text(reply, name)
     if notation == "python":
-        program = find_program(text, names, name)
+        program = find_program(text, names, name) or find_likely_program(text, name)
         if program is None:
             raise PlanRejected([say.no_plan(Place(start=0, end=1), notation)], Source(text, name))
         return _read_program(program, tools)

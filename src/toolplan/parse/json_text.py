@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from toolplan.diagnostics import Diagnostic, Place
 from toolplan.diagnostics import reading as say
 from toolplan.diagnostics.source import Path
-from toolplan.values import Json
+from toolplan.values import Json, is_text
 
 __all__ = ["MAX_LEVELS", "Decoded", "Unacceptable", "Unreadable", "decode", "describe"]
 
@@ -80,14 +80,15 @@ def decode(text: str, start: int = 0) -> Decoded:
         raise Unacceptable(_too_deep(text, start))
     faults: list[Diagnostic] = []
     repairs: list[str] = []
+    paths = _paths_to(value, {id(owner) for owner, _, differs in doubled if differs})
     for owner, key, differs in doubled:
         if differs:
-            faults.append(say.duplicate_key(Place((*_path_to(value, owner), key), key=True), key))
+            faults.append(say.duplicate_key(Place((*paths.get(id(owner), ()), key), key=True), key))
         else:
             repairs.append(f"read the key `{key}` once, which one object has twice with the same value")
-    if "\\ud" in text or "\\uD" in text or _is_broken(text):
+    if "\\ud" in text or "\\uD" in text or not is_text(text):
         faults += _broken_characters(value)
-    return Decoded(value, end, tuple(faults), tuple(repairs))
+    return Decoded(value, end, tuple(faults), tuple(dict.fromkeys(repairs)))
 
 
 class _OddNumber(Exception):
@@ -180,16 +181,9 @@ def _walk(value: Json) -> Iterator[tuple[Path, Json]]:
             stack += [((*path, index), below) for index, below in reversed(list(enumerate(item)))]
 
 
-def _path_to(value: Json, owner: dict[str, Json]) -> Path:
-    return next((path for path, item in _walk(value) if item is owner), ())
-
-
-def _is_broken(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
+def _paths_to(value: Json, objects: set[int]) -> dict[int, Path]:
+    """Return the paths to the objects with these identities."""
+    return {id(item): path for path, item in _walk(value) if id(item) in objects} if objects else {}
 
 
 def _broken_characters(value: Json) -> Iterator[Diagnostic]:

@@ -17,7 +17,7 @@ from toolplan.parse.python_notation.fstrings import Unreadable
 from toolplan.parse.python_notation.text import MAX_CHARACTERS, read_text
 from toolplan.parse.python_notation.vocabulary import WORDS
 
-__all__ = ["find_bare_program", "find_program"]
+__all__ = ["find_bare_program", "find_likely_program", "find_program"]
 
 _TAGS = "think|thinking|thought|reasoning|reflection|scratchpad"
 _THINKING = re.compile(rf"\s*<({_TAGS})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -80,10 +80,22 @@ def find_program(reply: str, tools: Collection[str] = (), name: str = "plan") ->
 
 def find_bare_program(reply: str, tools: Collection[str] = (), name: str = "plan") -> Source | None:
     """Return the program that the whole of `reply` is, or None when it is anything else."""
-    text = _without_thinking(reply).strip("\ufeff \t\r\n")
-    if len(text) <= MAX_CHARACTERS and _FIRST_LINE.match(text) and (_is_program(text, tools) or _is_broken(text)):
-        return Source(text, name)
-    return None
+    text = _bare(reply)
+    if not _FIRST_LINE.match(text):
+        return None
+    if len(text) > MAX_CHARACTERS:  # too long to be read, but not to be told from prose
+        return Source(text, name) if _has_code_lines(text[:MAX_CHARACTERS]) else None
+    return Source(text, name) if _is_program(text, tools) or _is_broken(text) else None
+
+
+def find_likely_program(reply: str, name: str = "plan") -> Source | None:
+    """Return the reply, where a program is demanded and its first line may begin one: its faults are worth telling."""
+    text = _bare(reply)
+    return Source(text, name) if text[:1] != "[" and _FIRST_LINE.match(text) else None
+
+
+def _bare(reply: str) -> str:
+    return _without_thinking(reply).strip("\ufeff \t\r\n")
 
 
 def _without_thinking(reply: str) -> str:
@@ -141,8 +153,10 @@ def _is_program(text: str, tools: Collection[str]) -> bool:
 
 def _is_broken(text: str) -> bool:
     """Return whether `text`, which Python cannot read, is a program all the same: it is not passed over as prose."""
-    if _is_readable(text):
-        return False
+    return not _is_readable(text) and _has_code_lines(text)
+
+
+def _has_code_lines(text: str) -> bool:
     lines = [line for line in text.splitlines() if line.strip()]
     return len(lines) > 1 and sum(bool(_CODE_LINE.match(line)) for line in lines) > 0.6 * len(lines)
 

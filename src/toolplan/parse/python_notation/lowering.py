@@ -30,6 +30,7 @@ from toolplan.parse.python_notation.survey import Survey
 from toolplan.parse.python_notation.text import Located, ProgramText, read_expression
 from toolplan.parse.python_notation.vocabulary import Vocabulary
 from toolplan.plan import Answer, Block, Break, Cannot, Continue, If, Let, Replan, Step
+from toolplan.values import is_text
 
 __all__ = ["Loop", "Lowering", "Refused", "ends"]
 
@@ -211,7 +212,9 @@ class Lowering(abc.ABC):
         """Return the template that `node` is: structures and f-strings as such, anything else a reference."""
         place = self.place(node)
         match node:
-            case ast.Constant(value=value) if value is None or isinstance(value, str | bool | int):
+            case ast.Constant(value=str(text)) if is_text(text):
+                return Literal(text, place)
+            case ast.Constant(value=value) if value is None or isinstance(value, bool | int):
                 return Literal(value, place)
             case ast.Constant(value=float(value)) if math.isfinite(value):
                 return Literal(value, place)
@@ -239,7 +242,7 @@ class Lowering(abc.ABC):
         parts: list[str | Hole] = []
         for value in node.values:
             match value:
-                case ast.Constant(value=str(text)):
+                case ast.Constant(value=str(text)) if is_text(text):
                     last = parts[-1] if parts else None
                     if isinstance(last, str):
                         parts[-1] = last + text
@@ -337,7 +340,7 @@ def _plain(spec: ast.expr | None) -> str | None:
 
 def _field_names(keys: list[ast.expr | None]) -> list[str] | None:
     names = [key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
-    return names if len(names) == len(keys) == len(set(names)) else None
+    return names if len(names) == len(keys) == len(set(names)) and all(map(is_text, names)) else None
 
 
 def _outermost(node: ast.expr, written: dict[ast.expr, Pieces]) -> Iterator[ast.expr]:
