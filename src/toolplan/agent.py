@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from toolplan import show
-from toolplan.answer import cannot_text, failure_text, plain_results
+from toolplan.answer import approval_text, cannot_text, failure_text, plain_results
 from toolplan.check import CheckedPlan, Limits, check
 from toolplan.diagnostics import Diagnostic, Place, Source, render_all
 from toolplan.diagnostics.reading import cut_off
@@ -63,8 +63,10 @@ _log = logging.getLogger("toolplan.agent")
 Outcome: TypeAlias = Literal["succeeded", "failed", "waiting", "rejected"]
 Language: TypeAlias = Literal["auto", "en", "zh"]
 Notation: TypeAlias = Literal["json", "python"]
-Approver: TypeAlias = Callable[[Sequence[PlannedCall], CheckedPlan], "bool | Awaitable[bool]"]
-"""Asked once, before anything runs, about every call of the plan that needs a person's word."""
+Approver: TypeAlias = Callable[[Sequence[PlannedCall], CheckedPlan], "bool | Awaitable[bool | None] | None"]
+"""Asked once, before anything runs, about every call of the plan that needs a person's word.
+
+Only True allows it; False refuses; None leaves it undecided, so that the run ends as `waiting`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +199,11 @@ class Agent:
         failure: Literal["written-order", "independent"] = "written-order",
         dependencies: Any = None,
     ) -> None:
+        _check_choice("answer", answer, ("template", "model", "none"))
+        _check_choice("failure", failure, ("written-order", "independent"))
+        _check_choice("undeclared", undeclared, ("exclusive", "independent"))
+        _check_number("max_repairs", max_repairs, 0)
+        _check_number("max_concurrency", max_concurrency, 1)
         self.model = model_from_name(model, base_url, api_key) if isinstance(model, str) else model
         self.reader = model_from_name(reader, base_url, api_key) if isinstance(reader, str) else reader or self.model
         self.tools = _with_undeclared(ToolSet.of(tools), undeclared)
@@ -223,6 +230,8 @@ class Agent:
         Raises `ModelError` when the model cannot be reached; whatever goes wrong with the plan or a tool is in the
         result.
         """
+        if not isinstance(request, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not every caller checks types
+            raise UsageError(f"a request is text, but this is a `{type(request).__name__}`")
         turn = _Turn(self, request, watch)
         messages: Sequence[PromptMessage] = self.prompt(request, now=turn.now)
         purpose = "plan"
@@ -253,11 +262,20 @@ class Agent:
         """Answer the request, from code that is not async. Raises `UsageError` inside a running event loop."""
         return self._run_sync("run", self.run(request, watch=watch))
 
-    async def run_plan(self, plan: Plan | str, *, request: str = "", watch: Watcher | None = None) -> Result:
-        """Check and run a plan that somebody already has, as text or as a `Plan`. No inference to plan it.
+    async def run_plan(
+        self,
+        plan: Plan | str | list[Json] | dict[str, Json],
+        *,
+        request: str = "",
+        watch: Watcher | None = None,
+    ) -> Result:
+        """Check and run a plan that somebody already has, as text, JSON data or a `Plan`. No inference to plan it.
 
-        As in a model's reply, plain prose is an answer.
+        As in a model's reply, plain prose is an answer. Raises `UsageError` for anything else.
         """
+        given: object = plan
+        if not isinstance(given, Plan | str | list | dict):
+            raise UsageError(f"a plan is text, a list or an object, but this is a `{type(given).__name__}`")
         turn = _Turn(self, request, watch)
         try:
             reading = plan if isinstance(plan, Plan) else self._parse(plan)
@@ -272,7 +290,13 @@ class Agent:
             return turn.rejected(rejection)
         return await self._run_checked(checked, turn)
 
-    def run_plan_sync(self, plan: Plan | str, *, request: str = "", watch: Watcher | None = None) -> Result:
+    def run_plan_sync(
+        self,
+        plan: Plan | str | list[Json] | dict[str, Json],
+        *,
+        request: str = "",
+        watch: Watcher | None = None,
+    ) -> Result:
         """`run_plan`, from code that is not async."""
         return self._run_sync("run_plan", self.run_plan(plan, request=request, watch=watch))
 
@@ -315,10 +339,12 @@ class Agent:
         asks = review_policy(checked.plan, self.tools).asks
         if asks:
             allowed = await self._approved(asks, checked)
-            if allowed is None:
-                return turn.result("waiting", "", error="the plan waits for approval", approvals=asks)
             if not allowed:
-                return turn.result("rejected", "", error="the plan was not approved", approvals=asks)
+                calls = [(call.step, call.tool) for call in asks]
+                text = approval_text(calls, turn.language, refused=allowed is False)
+                if allowed is None:
+                    return turn.result("waiting", text, error="the plan waits for approval", approvals=asks)
+                return turn.result("rejected", text, error="the plan was not approved", approvals=asks)
         run = await run_plan(
             checked,
             now=turn.now,
@@ -364,15 +390,18 @@ class Agent:
     async def _approved(self, asks: Sequence[PlannedCall], checked: CheckedPlan) -> bool | None:
         if self.approve is None:
             return None
-        allowed = self.approve(asks, checked)
-        return bool(await allowed) if inspect.isawaitable(allowed) else bool(allowed)
+        answer = self.approve(asks, checked)
+        allowed: object = await answer if inspect.isawaitable(answer) else answer
+        if allowed is None or isinstance(allowed, bool):
+            return allowed
+        raise UsageError(f"`approve` must return True, False or None (undecided), but returned {allowed!r}")
 
     async def _ask(self, command: AskUserNow) -> str | None:
         assert self.ask_user is not None
         answer = self.ask_user(command.question)
         return await answer if inspect.isawaitable(answer) else answer
 
-    def _parse(self, text: str) -> Plan | Prose | CannotPlan:
+    def _parse(self, text: str | list[Json] | dict[str, Json]) -> Plan | Prose | CannotPlan:
         return parse(text, notation="auto", tools=self.tools)
 
     def _repair_prompt(
@@ -536,11 +565,20 @@ class _Turn:
             _log.exception("a watcher failed on %s", type(event).__name__)
 
 
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise UsageError(f"`{name}` is {value!r}; it may be {', '.join(map(repr, choices))}")
+
+
+def _check_number(name: str, value: int, least: int) -> None:
+    given: object = value
+    if isinstance(given, bool) or not isinstance(given, int) or given < least:
+        raise UsageError(f"`{name}` is {value!r}; it is a number of at least {least}")
+
+
 def _with_undeclared(tools: ToolSet, undeclared: str) -> ToolSet:
     if undeclared == "exclusive":
         return tools
-    if undeclared != "independent":
-        raise UsageError(f"undeclared={undeclared!r}; write 'exclusive' or 'independent'")
     return ToolSet.of(tool if tool.effects.declared else tool.with_effects(INDEPENDENT) for tool in tools)
 
 

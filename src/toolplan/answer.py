@@ -11,7 +11,7 @@ from typing import Literal
 from toolplan.expressions import render_text
 from toolplan.schedule import StepRecord
 
-__all__ = ["cannot_text", "failure_text", "plain_results"]
+__all__ = ["approval_text", "cannot_text", "failure_text", "plain_results"]
 
 Tongue = Literal["en", "zh"]
 
@@ -21,6 +21,12 @@ ROOM = 600
 _WORDS = {
     "en": {
         "nothing": "Nothing had to be done.",
+        "went_wrong": "Failed: {steps}.",
+        "more": " ({count} more steps failed)",
+        "cut_short": "Cut short because of it: {steps}.",
+        "skipped": "Left out, because a value was missing: {steps}.",
+        "approval": "Nothing was run: a person has to allow {steps}.",
+        "refused": "Nothing was run: the plan was not approved ({steps}).",
         "failed": "This did not work: step {step} failed: {error}",
         "failed_plain": "This did not work: {error}",
         "done": "Done before that: {steps}.",
@@ -35,6 +41,12 @@ _WORDS = {
     },
     "zh": {
         "nothing": "没有需要做的事。",
+        "went_wrong": "失败：{steps}。",
+        "more": "（另有 {count} 个步骤失败）",
+        "cut_short": "因此中断：{steps}。",
+        "skipped": "因缺少所需的值而略过：{steps}。",
+        "approval": "没有执行任何步骤：需要有人批准 {steps}。",
+        "refused": "没有执行任何步骤：计划未获批准（{steps}）。",
         "failed": "没有完成：步骤 {step} 失败：{error}",
         "failed_plain": "没有完成：{error}",
         "done": "在此之前已完成：{steps}。",
@@ -54,6 +66,9 @@ def plain_results(steps: Sequence[StepRecord], language: Tongue) -> str:
     """Return the results of the steps that succeeded, one a line."""
     words = _WORDS[language]
     lines = [f"{step.tool}: {_cut(render_text(step.result), words)}" for step in steps if step.outcome == "succeeded"]
+    if failed := [step for step in steps if step.outcome == "failed"]:
+        lines.append(words["went_wrong"].format(steps=_names(failed, words)))
+    lines += _left_open(steps, words)
     return "\n".join(lines) or words["nothing"]
 
 
@@ -72,19 +87,37 @@ def failure_text(
     else:
         lines = [words["failed_plain"].format(error=error or "")]
     done = [step for step in steps if step.outcome == "succeeded" and step.tool in changes]
-    unknown = [step for step in steps if step.outcome == "unknown"]
-    not_run = [step for step in steps if step.outcome in ("not_run", "cancelled", "skipped")]
+    unknown = any(step.outcome == "unknown" for step in steps)
+    if others := [step for step in steps if step.outcome == "failed" and step.id != failed_step]:
+        lines[0] += words["more"].format(count=len(others))
     if done:
         lines.append(words["done"].format(steps=_names(done, words)))
     elif not unknown:
         # A call that failed may have changed something before it did; nobody but the tool could tell.
         tried = any(step.outcome == "failed" and step.tool in changes for step in steps)
         lines.append(words["nothing_else" if tried else "nothing_done"])
-    if unknown:
-        lines.append(words["unknown"].format(steps=_names(unknown, words)))
-    if not_run:
-        lines.append(words["not_run"].format(steps=_names(not_run, words)))
-    return "\n".join(lines)
+    return "\n".join(lines + _left_open(steps, words))
+
+
+def approval_text(calls: Sequence[tuple[str, str]], language: Tongue, *, refused: bool) -> str:
+    """Return that nothing was run because of these calls (step and tool), which a person has to allow."""
+    words = _WORDS[language]
+    names = words["join"].join(f"{step} ({tool})" for step, tool in calls)
+    return words["refused" if refused else "approval"].format(steps=names)
+
+
+def _left_open(steps: Sequence[StepRecord], words: dict[str, str]) -> list[str]:
+    """Return a line for each way in which a step did not come to its end."""
+    lines: list[str] = []
+    for key, outcome in (
+        ("unknown", "unknown"),
+        ("cut_short", "cancelled"),
+        ("skipped", "skipped"),
+        ("not_run", "not_run"),
+    ):
+        if found := [step for step in steps if step.outcome == outcome]:
+            lines.append(words[key].format(steps=_names(found, words)))
+    return lines
 
 
 def cannot_text(reason: str, missing: Sequence[str], language: Tongue) -> str:

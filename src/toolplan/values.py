@@ -114,7 +114,10 @@ def _convert(value: Any, where: str, depth: int) -> Json:
         return _convert(float(value), where, depth)
     if isinstance(value, Mapping):
         pairs = cast("Mapping[Any, Any]", value).items()
-        return {_key(key, where): _convert(item, f"{where}.{key}", depth + 1) for key, item in pairs}
+        converted = {_key(key, where): _convert(item, f"{where}.{key}", depth + 1) for key, item in pairs}
+        if len(converted) < len(pairs):
+            raise ResultRefused(f"{where} has two keys that are the same text, such as 1 and '1'")
+        return converted
     if isinstance(value, dt.datetime | dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, dt.timedelta):

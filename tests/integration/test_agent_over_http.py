@@ -11,13 +11,14 @@ from integration.servers import AnthropicServer, LoopbackServer, OpenAIServer, S
 from toolplan import Agent, ModelError, tool
 from toolplan.agent import ReplyStreamed
 
+MAIL = {"tool_name": "send_email", "arguments": {"to": "me@example.com", "body": "{w.temperature}度"}}
 PLAN = {
     "steps": [
         {"tool_name": "get_weather", "arguments": {"city": "北京"}, "result_variable": "w"},
-        {"if": "w.temperature < 5", "then": [{"tool_name": "send_email", "arguments": {"to": "me@example.com", "body": "{w.temperature}度"}}]},
+        {"if": "w.temperature < 5", "then": [MAIL]},
     ],
     "answer": "北京{w.temperature}度。",
-}  # fmt: skip
+}
 SENT: list[tuple[str, str]] = []
 
 

@@ -6,14 +6,13 @@ import json
 import types
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolplan.parse import parse
 from toolplan.plan import Plan
 from toolplan.testing import run_in_written_order, simulate
-from toolplan.tools import Tool, ToolSet, tool
+from toolplan.tools import ToolSet, tool
 
 Step = dict[str, Any]
 

@@ -252,6 +252,15 @@ class TestApproval:
         result = Agent(script(self.PLAN), [pay], approve=lambda calls, checked: word).run_sync("Pay Ann.")
         assert (result.outcome, paid) == (outcome, done)
 
+    def test_only_true_allows(self) -> None:
+        paid, pay = self.desk()
+        anything: Any = lambda calls, checked: "no"  # noqa: E731
+        with pytest.raises(UsageError, match="must return True, False or None"):
+            Agent(script(self.PLAN), [pay], approve=anything).run_sync("Pay Ann.")
+        undecided = Agent(script(self.PLAN), [pay], approve=lambda calls, checked: None).run_sync("Pay Ann.")
+        assert (undecided.outcome, paid) == ("waiting", [])
+        assert "s1 (pay)" in undecided.answer
+
     def test_a_forbidden_tool_is_a_diagnostic(self) -> None:
         @tool(writes="account", approval="deny")
         def pay(to: str) -> str:
@@ -340,6 +349,37 @@ def test_undeclared_tools_overlap_only_on_the_users_word() -> None:
     assert most == 1
     Agent(tools=[work], undeclared="independent").run_plan_sync(json.dumps(steps))
     assert most == 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"failure": "x"}, {"answer": "x"}, {"undeclared": "x"}, {"max_repairs": -1}, {"max_concurrency": 0}],
+)
+def test_nonsense_options_are_refused(options: Any) -> None:
+    with pytest.raises(UsageError, match=next(iter(options))):
+        Agent(tools=Desk().tools, **options)
+
+
+@pytest.mark.parametrize("plan", [None, 5, b"[]"])
+def test_what_is_no_plan_is_refused(plan: Any) -> None:
+    with pytest.raises(UsageError):
+        Agent(tools=Desk().tools).run_plan_sync(plan)
+    with pytest.raises(UsageError):
+        Agent(script(PLAN), Desk().tools).run_sync(plan)
+
+
+def test_a_plan_may_be_given_as_data() -> None:
+    assert Agent(tools=Desk().tools).run_plan_sync(PLAN).answer == "北京3.0度，晴。"
+
+
+def test_plain_results_tell_what_went_wrong() -> None:
+    @tool(writes="account")
+    def charge() -> str:
+        raise RuntimeError("declined")
+
+    plan = [{"tool_name": "charge", "arguments": {}, "on_error": "skip"}]
+    result = Agent(tools=[charge]).run_plan_sync(plan)
+    assert (result.outcome, result.answer) == ("succeeded", "Failed: s1 (charge).")
 
 
 def test_an_agent_without_a_model_runs_plans_but_cannot_plan() -> None:

@@ -20,6 +20,8 @@ class Definitions:
     steps: dict[str, Step] = field(default_factory=dict[str, Step])
     """Every name that a step is known by."""
     by_name: dict[str, list[Step]] = field(default_factory=dict[str, "list[Step]"])
+    has_readings: bool = False
+    """Whether a model reads anything: what such a step gives is declared in the plan."""
     _order: dict[int, int] = field(default_factory=dict[int, int])
     _around: dict[int, tuple[Step, ...]] = field(default_factory=dict[int, "tuple[Step, ...]"])
 
@@ -35,6 +37,7 @@ class Definitions:
             self._order[id(step)] = len(self._order)
             self._around[id(step)] = around
             self.steps.setdefault(step.id, step)
+            self.has_readings = self.has_readings or isinstance(step, AskModel)
             for name in _defined_by(step):
                 self.by_name.setdefault(name, []).append(step)
                 self.steps[name] = step

@@ -88,6 +88,8 @@ class _Names:
         self.found: list[Diagnostic] = []
         self.missing: dict[str, _Missing] = {}
         self.hidden: set[str] = set()
+        self.makers: dict[str, set[str]] = {}
+        """The tools whose results declare a field, for the fields that were asked for."""
         self.current: Step | None = None
         self.after_body = False
         self._definitions: Definitions | None = None
@@ -323,17 +325,20 @@ class _Names:
 
     def owners(self, field: str, scope: Scope) -> list[str]:
         """Return the names of the results in scope that declare `field`, one name for each."""
+        makers = self.makers.get(field)
+        if makers is None:
+            makers = self.makers[field] = {tool.name for tool in self.tools if _declares(tool.result_type, field)}
+        if not makers and not self.definitions.has_readings:
+            return []
         found: dict[int, str] = {}
         for name, step in scope.items():
-            if step is not None and id(step) not in found and _declares(self.result_type(step), field):
+            if isinstance(step, Call):
+                is_owner = step.tool in makers
+            else:
+                is_owner = isinstance(step, AskModel) and _declares(from_schema(step.returns), field)
+            if is_owner and id(step) not in found:
                 found[id(step)] = name
         return list(found.values())
-
-    def result_type(self, step: Step) -> Type | None:
-        if isinstance(step, Call):
-            tool = self.tools.get(step.tool)
-            return tool.result_type if tool else None
-        return from_schema(step.returns) if isinstance(step, AskModel) else None
 
     # --- what is wrong ---
 

@@ -75,7 +75,9 @@ def saves(path: str, wait: Callable[[float], None] = time.sleep) -> Iterator[Non
         now = _state(path)
         if now is None or now == seen:
             continue
-        while now != (now := _state(path)):
+        wait(SETTLE_SECONDS)
+        while now != (later := _state(path)):
+            now = later
             wait(SETTLE_SECONDS)
         if now is not None:
             seen = now

@@ -88,6 +88,4 @@ class _Line:
 
 def _width(text: str) -> int:
     """Return how many terminal columns `text` takes (UAX #11: wide and fullwidth characters take two)."""
-    return sum(
-        0 if unicodedata.combining(ch) else 2 if unicodedata.east_asian_width(ch) in "WF" else 1 for ch in text
-    )
+    return sum(0 if unicodedata.combining(ch) else 2 if unicodedata.east_asian_width(ch) in "WF" else 1 for ch in text)

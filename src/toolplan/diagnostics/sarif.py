@@ -96,8 +96,10 @@ def _result(diagnostic: Diagnostic, rule: int, source: Source | None, uri: str) 
     }
     related: list[Json] = []
     for number, mark in enumerate(diagnostic.others, 1):
-        spot = {"id": number, **_location(mark.place, source, uri)}
-        related.append(spot | {"message": {"text": mark.label}} if mark.label else spot)
+        spot: dict[str, Json] = {"id": number, **_location(mark.place, source, uri)}
+        if mark.label:
+            spot["message"] = {"text": mark.label}
+        related.append(spot)
     if related:
         result["relatedLocations"] = related
     return result

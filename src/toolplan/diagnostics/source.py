@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -116,7 +117,8 @@ class _Spot:
 
 
 _TOKEN = re.compile(
-    r'[\s,:]*(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<string>"(?:[^"\\]|\\.)*"?)|(?P<bare>[^\s,:\[\]{}"]+))', re.DOTALL
+    r'[\s,:]*(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<string>"(?:[^"\\]++|\\.)*+"?)|(?P<bare>[^\s,:\[\]{}"]+))',
+    re.DOTALL,
 )
 
 
@@ -172,8 +174,10 @@ def _decode(raw: str) -> str:
     return decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _decoded_offsets(text: str, start: int, end: int) -> list[int]:
+def _decoded_offsets(text: str, start: int, end: int) -> Sequence[int]:
     """Return, for each character of the decoded string in text[start:end], its offset; then the end."""
+    if text.find("\\", start, end) < 0:
+        return range(start, end + 1)
     offsets: list[int] = []
     at = start
     while at < end:

@@ -13,6 +13,7 @@ literal text elsewhere; `settle` makes that decision once, and `fill` makes it a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
@@ -46,6 +47,8 @@ __all__ = [
 ]
 
 MAX_NESTING = 200
+MAX_GROUPS = 30_000
+"""More brace groups that may be expressions than this in one text are refused: reading each takes its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +174,16 @@ def _parse_text(text: str, place: Place) -> Template:
     pieces: list[str | Hole] = []
     literal: list[str] = []
     doubts: list[Unread] = []
+    tried = 0
     for found in find_groups(text, place):
         if isinstance(found, str):
             literal.append(found)
-        elif isinstance(found, Unread):
+            continue
+        tried += 1
+        if tried > MAX_GROUPS:
+            message = f"the text has more than {MAX_GROUPS:,} groups in braces that may be expressions"
+            raise ExpressionError(message, help='write text that is meant as it stands as {"$literal": "..."}')
+        if isinstance(found, Unread):
             doubts.append(found)
         else:
             whole = found.start == 0 and found.end == len(text)
@@ -219,15 +228,16 @@ def _whole_hole(text: str, place: Place) -> Expression | None:
     stripped = text.strip()
     if not (stripped.startswith("{") and stripped.endswith("}")):
         return None
-    found = list(find_groups(text, place))
-    holes = [part for part in found if not (isinstance(part, str) and part.isspace())]
-    if len(holes) == 1 and isinstance(only := holes[0], Group) and not (only.spec or only.conversion):
-        return only.expression
+    parts = (part for part in find_groups(text, place) if not (isinstance(part, str) and part.isspace()))
+    first = next(parts, None)
+    if isinstance(first, Group) and not (first.spec or first.conversion) and next(parts, None) is None:
+        return first.expression
     return None
 
 
 def _has_hole(text: str) -> bool:
-    return any(isinstance(found, Group) for found in find_groups(text, NOWHERE))
+    pieces = itertools.islice(find_groups(text, NOWHERE), MAX_GROUPS)
+    return any(isinstance(found, Group) for found in pieces)
 
 
 # --- looking and rewriting -------------------------------------------------------------------------------------------

@@ -86,7 +86,8 @@ def decode(text: str, start: int = 0) -> Decoded:
             faults.append(say.duplicate_key(Place((*paths.get(id(owner), ()), key), key=True), key))
         else:
             repairs.append(f"read the key `{key}` once, which one object has twice with the same value")
-    if "\\ud" in text or "\\uD" in text or not is_text(text):
+    written = text[start:end]
+    if "\\ud" in written or "\\uD" in written or not is_text(written):
         faults += _broken_characters(value)
     return Decoded(value, end, tuple(faults), tuple(dict.fromkeys(repairs)))
 
@@ -118,6 +119,8 @@ def _doubled(found: dict[str, Json], items: list[tuple[str, Json]]) -> Iterator[
 
 def _same(a: Json, b: Json) -> bool:
     """Whether two values are the same JSON: to Python, `1`, `1.0` and `true` are equal too."""
+    if not isinstance(a, (list, dict)):
+        return type(a) is type(b) and a == b
     try:
         return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
     except RecursionError:

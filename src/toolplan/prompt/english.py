@@ -193,8 +193,8 @@ matter.
 _REVIEW_RULES = """\
 You review a plan of tool calls against the request it was made for, before anything runs. Reply with one JSON object:
 {"objections": [{"step": "s2", "problem": "...", "instead": "..."}]}
-- Object only to what would make the plan do something else than was asked: a wrong recipient, amount or date, something asked \
-for that no step does, something done that nobody asked for, a condition the wrong way round.
+- Object only to what would make the plan do something else than was asked: a wrong recipient, amount or date, \
+something asked for that no step does, something done that nobody asked for, a condition the wrong way round.
 - `step` is the id of the step (counted s1, s2, ... in written order through bodies), or null for the plan as a whole. \
 `problem` says in one sentence what is wrong, `instead` what would be right.
 - Style, speed and other ways to do the same are no objections. With nothing to object: {"objections": []}"""

@@ -17,7 +17,7 @@ import random
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,9 +31,11 @@ from toolplan.run.events import (
     StepProgress,
     StepStarted,
 )
+from toolplan.run.threads import Threads, guarded
 from toolplan.schedule import (
     AskModelNow,
     AskUserNow,
+    CallEnded,
     CallFailed,
     CallSucceeded,
     CancelCall,
@@ -145,8 +147,8 @@ class Engine:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._timers: set[asyncio.TimerHandle] = set()
         self._questions: list[AskUserNow] = []
-        self._executors: dict[str, Executor] = {}
-        self._leftovers: set[asyncio.Future[Any]] = set()  # calls in threads that timed out and cannot be stopped
+        self._threads = Threads()
+        self._processes: ProcessPoolExecutor | None = None
         self._started = 0.0
         self._done: asyncio.Future[FinishRun | None]
 
@@ -253,15 +255,21 @@ class Engine:
         except asyncio.CancelledError:
             event = self._failed(key, tool, "the call was cancelled", started, effect="unknown")
         except _TimedOut as error:
-            event = self._failed(key, tool, str(error), started, effect="unknown")
+            call = error.call
+            event = self._failed(key, tool, str(error), started, effect="unknown", still_running=call is not None)
+            if call is not None:
+                call.add_done_callback(lambda call: self._left_behind_ended(key, call))
         except (Exception, SystemExit) as error:  # a tool must not end the program it is part of
             nothing = isinstance(error, ToolFailed) and error.effect_happened is False
             event = self._failed(key, tool, _describe(error), started, effect="none" if nothing else "failed")
         self._settle(key, event)
 
-    def _failed(self, key: int, tool: Tool, message: str, started: float, *, effect: Effect) -> CallFailed:
+    def _failed(
+        self, key: int, tool: Tool, message: str, started: float, *, effect: Effect, still_running: bool = False
+    ) -> CallFailed:
         known: Effect = effect if tool.effects.has_effects else "none"
-        return CallFailed(key, message, known, True, started, time.perf_counter() - self._started)
+        at = time.perf_counter() - self._started
+        return CallFailed(key, message, known, True, started, at, still_running=still_running)
 
     async def _within(self, seconds: float, bound: Callable[[], Any], tool: Tool) -> Any:
         """Call with a time limit. An async call is cancelled and awaited; what still goes on then is reported so."""
@@ -279,31 +287,22 @@ class Engine:
             raise
         if done:
             raise _TimedOut(f"the call took longer than {seconds:g} seconds and was cancelled")
-        self._leftovers.add(call)
-        call.add_done_callback(self._leftovers.discard)
-        raise _TimedOut(f"the call took longer than {seconds:g} seconds; it cannot be stopped and may still be running")
+        raise _TimedOut(
+            f"the call took longer than {seconds:g} seconds; it cannot be stopped and may still be running", call
+        )
 
     async def _elsewhere(self, bound: Callable[[], Any], tool: Tool) -> Any:
         """Call a sync tool where it does not hold up the others: a thread, a process, or here if it says so."""
         loop = asyncio.get_running_loop()
         if tool.runs_in == "loop":
-            raw = bound()
+            raw = guarded(bound)
         elif tool.runs_in == "process":
-            raw = await loop.run_in_executor(self._executor("process"), bound)
+            self._processes = self._processes or ProcessPoolExecutor()
+            raw = await loop.run_in_executor(self._processes, functools.partial(guarded, bound))
         else:
             context = contextvars.copy_context()
-            raw = await loop.run_in_executor(self._executor("thread"), functools.partial(context.run, bound))
+            raw = await self._threads.call(functools.partial(context.run, bound))
         return await raw if inspect.isawaitable(raw) else raw  # a plain function around an async one
-
-    def _executor(self, kind: str) -> Executor:
-        executor = self._executors.get(kind)
-        if executor is None:
-            if kind == "thread":
-                executor = ThreadPoolExecutor(self._max_concurrency, thread_name_prefix="toolplan")
-            else:
-                executor = ProcessPoolExecutor()
-            self._executors[kind] = executor
-        return executor
 
     def _context(self, command: StartCall) -> ToolContext:
         step = command.step
@@ -318,6 +317,12 @@ class Engine:
             dependencies=self._dependencies,
             progress=progress,
         )
+
+    def _left_behind_ended(self, key: int, call: asyncio.Future[Any]) -> None:
+        """A call that timed out and could not be stopped has ended; what came of it is not asked any more."""
+        if not call.cancelled():
+            call.exception()
+        self._feed(CallEnded(key))
 
     # Questions ----------------------------------------------------------------------------------------------------
 
@@ -372,8 +377,9 @@ class Engine:
             task.cancel()
         if tasks:
             await asyncio.gather(*tasks, return_exceptions=True)
-        for executor in self._executors.values():
-            executor.shutdown(wait=False, cancel_futures=True)  # waiting for a stuck thread would stop the loop
+        self._threads.close()
+        if self._processes is not None:
+            self._processes.shutdown(wait=False, cancel_futures=True)  # waiting for a stuck call would stop the loop
 
     def _result(self, finish: FinishRun | None, seconds: float) -> RunResult:
         if finish is None:
@@ -405,7 +411,11 @@ class Engine:
 
 
 class _TimedOut(Exception):
-    """Our time limit for a call is over."""
+    """Our time limit for a call is over. `call` is still going on, if there is one."""
+
+    def __init__(self, message: str, call: asyncio.Future[Any] | None = None) -> None:
+        super().__init__(message)
+        self.call = call
 
 
 def _describe(error: BaseException) -> str:

@@ -8,6 +8,7 @@ has the words in which it talks to the engine; `invariants.py` says what is alwa
 from toolplan.schedule.events import (
     AskModelNow,
     AskUserNow,
+    CallEnded,
     CallFailed,
     CallSucceeded,
     CancelCall,
@@ -29,6 +30,7 @@ from toolplan.schedule.program import Program
 __all__ = [
     "AskModelNow",
     "AskUserNow",
+    "CallEnded",
     "CallFailed",
     "CallSucceeded",
     "CancelCall",

@@ -15,6 +15,7 @@ from toolplan.values import Json
 __all__ = [
     "AskModelNow",
     "AskUserNow",
+    "CallEnded",
     "CallFailed",
     "CallSucceeded",
     "CancelCall",
@@ -75,6 +76,15 @@ class CallFailed:
     started_seconds: float = 0.0
     at_seconds: float = 0.0
     retry_after_seconds: float | None = None
+    still_running: bool = False
+    """It timed out, but could not be stopped; a `CallEnded` follows when it ends after all."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """A call that had timed out and could not be stopped is over now."""
+
+    key: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,7 @@ class CancelRun:
     reason: str = "the run was cancelled"
 
 
-Event: TypeAlias = StartRun | CallSucceeded | CallFailed | RetryDue | CancelRun
+Event: TypeAlias = StartRun | CallSucceeded | CallFailed | CallEnded | RetryDue | CancelRun
 
 
 # Commands -------------------------------------------------------------------------------------------------------------

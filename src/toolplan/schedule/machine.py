@@ -22,6 +22,7 @@ import heapq
 from collections.abc import Mapping
 from typing import cast
 
+from toolplan.effects import conflict
 from toolplan.errors import EvaluationError
 from toolplan.expressions import fill, render_text
 from toolplan.plan import (
@@ -45,6 +46,7 @@ from toolplan.schedule.bodies import Bodies
 from toolplan.schedule.events import (
     AskModelNow,
     AskUserNow,
+    CallEnded,
     CallFailed,
     CallSucceeded,
     CancelCall,
@@ -96,6 +98,7 @@ class Machine(Bodies):
         self._held: dict[str, list[tuple[int, Path, Instance]]] = {}  # ready, but their tool is at its limit
         self._running: dict[int, Instance] = {}
         self._resting: dict[int, Instance] = {}  # waiting for their next attempt
+        self._left_behind: dict[int, Instance] = {}  # effects that timed out and may still be going on
         self._busy: dict[str, int] = {}  # running calls of the tools that have a limit
         self._keys = 0
         self._ending: Ending | None = None
@@ -112,6 +115,8 @@ class Machine(Bodies):
                 self._call_succeeded(event)
             case CallFailed():
                 self._call_failed(event)
+            case CallEnded():
+                self._left_behind.pop(event.key, None)
             case RetryDue():
                 self._retry_due(event)
             case StartRun():
@@ -209,7 +214,23 @@ class Machine(Bodies):
             inst.arguments = arguments
             if node.placeholders:
                 self._narrow(inst.ticket, tool.effects.accesses(arguments))
+        if self._left_behind and (other := self._still_touched(inst)) is not None:
+            left = f"`{other.label}`, which timed out, may still be going on"
+            self._fail(inst, f"{left} and touches the same; this call was not made")
+            return
         self._queue(inst)
+
+    def _still_touched(self, inst: Instance) -> Instance | None:
+        """Return an effect that was left behind, may still be going on, and gets in the way of this call."""
+        tool = inst.node.tool
+        assert tool is not None
+        for other in self._left_behind.values():
+            theirs = other.node.tool
+            assert theirs is not None
+            mine = tool.effects.accesses(inst.arguments)
+            if any(conflict(a, b) for a in mine for b in theirs.effects.accesses(other.arguments)):
+                return other
+        return None
 
     def _prepare_reading(self, inst: Instance, step: AskModel) -> None:
         if inst.arguments is None:
@@ -318,6 +339,8 @@ class Machine(Bodies):
             self._record(inst, outcome if outcome == "unknown" else "cancelled", error=event.error)
             self._end_cancelled()
             return
+        if event.still_running and inst.node.effect:
+            self._left_behind[event.key] = inst
         wait = self._wait_before_retry(inst, event)
         if wait is None:
             self._fail(inst, event.error, outcome)
@@ -330,6 +353,8 @@ class Machine(Bodies):
         step, tool = inst.node.step, inst.node.tool
         if not isinstance(step, Call) or tool is None or not event.retryable:
             return None
+        if event.still_running and tool.effects.has_effects:
+            return None  # two attempts at once would be two calls
         retry = step.retry or tool.retry
         is_safe = not tool.effects.has_effects or tool.idempotent or event.effect == "none"
         if retry is None or not is_safe:

@@ -14,6 +14,7 @@ import re
 
 from toolplan.expressions import (
     Expression,
+    ExpressionError,
     Fields,
     Hole,
     Items,
@@ -235,7 +236,7 @@ def _literal(value: Json) -> Json:
     if isinstance(value, str):
         if not _LIKE_REFERENCE.search(value):
             for written in (value, value.replace("{", "{{").replace("}", "}}")):
-                if ("{" not in written and "}" not in written) or _is(parse_template(written), Literal(value)):
+                if ("{" not in written and "}" not in written) or _reads_as(written, Literal(value)):
                     return written
         return {"$literal": value}
     if isinstance(value, list):
@@ -250,7 +251,7 @@ def _literal(value: Json) -> Json:
 def _reference(template: Reference) -> Json:
     text = _apart(template.expression)
     written = f"{{{text}}}"
-    return written if _is(parse_template(written), template) else {"$expr": text}
+    return written if _reads_as(written, template) else {"$expr": text}
 
 
 def _text(template: Text) -> Json:
@@ -265,7 +266,7 @@ def _text(template: Text) -> Json:
                 pieces.append(_hole(part, after_dollar=bool(pieces) and pieces[-1].endswith("$")))
             sure += "{ }" if isinstance(part, Hole) and part.doubtful else pieces[-1]
         written = "".join(pieces)
-        if _is(parse_template(written), template):
+        if _reads_as(written, template):
             return {"$text": written} if _LIKE_REFERENCE.search(sure) else written
     return {"$text": [part if isinstance(part, str) else _separate(part) for part in template.parts]}
 
@@ -286,6 +287,13 @@ def _separate(hole: Hole) -> Json:
     if hole.conversion:
         shown["conversion"] = hole.conversion
     return shown
+
+
+def _reads_as(written: str, meant: Template) -> bool:
+    try:
+        return _is(parse_template(written), meant)
+    except ExpressionError:  # it has more brace groups than one text may have
+        return False
 
 
 def _is(read: Template, meant: Template) -> bool:

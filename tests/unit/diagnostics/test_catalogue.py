@@ -49,7 +49,7 @@ def test_the_wording_stays(code: str, golden: Golden) -> None:
 @pytest.mark.parametrize("code", [code for code in catalogue if code[2] != "1"])
 def test_the_story_is_written_in_house_style(code: str) -> None:
     explanation: Explanation = catalogue[code]
-    assert re.fullmatch(r"TP[1-5]\d\d", code)
+    assert re.fullmatch(r"TP[1-6]\d\d", code)
     assert explanation.title[0].islower() or explanation.title[0] == "`"
     assert explanation.title[-1] != "."
     assert explanation.story.rstrip().endswith((".", '"`.'))

@@ -12,10 +12,14 @@ from typing import Any
 
 import pytest
 
-from toolplan import ToolContext, ToolFailed, ToolSet, check, parse, run_plan, tool
+from toolplan import Tool, ToolContext, ToolFailed, ToolSet, check, parse, run_plan, tool
 from toolplan.plan import Plan
 from toolplan.run import Engine, RunFinished, RunResult, RunStarted, StepFinished, StepProgress, StepStarted
 from toolplan.schedule import AskModelNow, AskUserNow
+
+
+def find_first(n: int) -> int:
+    return next(x for x in [1, 2] if x == n)
 
 
 class Recorder:
@@ -176,6 +180,15 @@ async def test_an_integer_that_cannot_be_written_is_refused(annotated: bool) -> 
     assert "4,300 digits" in (result.error or "")
 
 
+async def test_keys_that_are_the_same_text_are_refused() -> None:
+    def odd() -> Any:
+        return {1: "a", "1": "b"}
+
+    result = await run([call("odd")], [odd])
+    assert result.outcome == "failed"
+    assert "same text" in (result.error or "")
+
+
 async def test_a_result_that_is_no_value_names_tool_and_field() -> None:
     @tool(pure=True)
     def odd() -> Any:
@@ -244,6 +257,78 @@ async def test_a_thread_that_cannot_be_stopped_is_reported_as_still_running() ->
     release.set()
     assert result.steps[0].outcome == "unknown"
     assert "may still be running" in (result.steps[0].error or "")
+
+
+@pytest.mark.parametrize("where", ["thread", "loop", "process"])
+async def test_a_tool_that_raises_stop_iteration_only_fails(where: Any) -> None:
+    result = await run([call("find_first", n=3)], [Tool.of(find_first, pure=True, runs_in=where)])
+    assert result.outcome == "failed"
+    assert "`next()` found nothing" in (result.error or "")
+
+
+async def test_a_call_behind_a_stuck_one_starts_at_once() -> None:
+    release = threading.Event()
+
+    @tool(writes="a", timeout_seconds=0.05)
+    def stuck() -> int:
+        release.wait(5)
+        return 1
+
+    @tool(writes="b", timeout_seconds=2)
+    def quick() -> int:
+        return 2
+
+    steps = [call("stuck") | {"on_error": "skip"}, call("quick")]
+    result = await run(steps, [stuck, quick], max_concurrency=1)
+    release.set()
+    assert [step.outcome for step in result.steps] == ["unknown", "succeeded"]
+
+
+@pytest.mark.parametrize("declared", [{"writes": "z"}, {}])
+async def test_nothing_overlaps_an_effect_that_could_not_be_stopped(declared: Any) -> None:
+    release = threading.Event()
+    log: list[str] = []
+
+    def stuck() -> int:
+        log.append("start")
+        release.wait(5)
+        log.append("end")
+        return 1
+
+    def later() -> int:
+        log.append("later")
+        return 2
+
+    @tool(reads="other")
+    def unrelated() -> int:
+        return 3
+
+    tools = [Tool.of(stuck, timeout_seconds=0.05, **declared), Tool.of(later, **declared), unrelated]
+    result = await run([call("stuck") | {"on_error": "skip"}, call("later")], tools)
+    release.set()
+    assert log[0] == "start"
+    assert "later" not in log
+    assert result.outcome == "failed"
+    assert "may still be going on" in (result.error or "")
+
+
+async def test_an_effect_that_ended_after_all_is_in_nobodys_way() -> None:
+    @tool(writes="z", timeout_seconds=0.05)
+    def slow() -> int:
+        time.sleep(0.15)
+        return 1
+
+    @tool(pure=True)
+    async def wait() -> int:
+        await asyncio.sleep(0.4)
+        return 1
+
+    @tool(writes="z")
+    def later(n: int) -> int:
+        return n
+
+    steps = [call("slow") | {"on_error": "skip"}, call("wait", result="n"), call("later", n="{n}")]
+    assert (await run(steps, [slow, wait, later])).outcome == "succeeded"
 
 
 async def test_cancelling_the_awaiting_task_cancels_the_calls() -> None:
