@@ -17,7 +17,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from toolplan import show
 from toolplan.answer import approval_text, cannot_text, failure_text, plain_results
@@ -273,7 +273,7 @@ class Agent:
 
         As in a model's reply, plain prose is an answer. Raises `UsageError` for anything else.
         """
-        given: object = plan
+        given = cast(object, plan)
         if not isinstance(given, Plan | str | list | dict):
             raise UsageError(f"a plan is text, a list or an object, but this is a `{type(given).__name__}`")
         turn = _Turn(self, request, watch)
@@ -391,7 +391,7 @@ class Agent:
         if self.approve is None:
             return None
         answer = self.approve(asks, checked)
-        allowed: object = await answer if inspect.isawaitable(answer) else answer
+        allowed = cast(object, await answer if inspect.isawaitable(answer) else answer)
         if allowed is None or isinstance(allowed, bool):
             return allowed
         raise UsageError(f"`approve` must return True, False or None (undecided), but returned {allowed!r}")
@@ -571,7 +571,7 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def _check_number(name: str, value: int, least: int) -> None:
-    given: object = value
+    given = cast(object, value)
     if isinstance(given, bool) or not isinstance(given, int) or given < least:
         raise UsageError(f"`{name}` is {value!r}; it is a number of at least {least}")
 
