@@ -10,9 +10,9 @@ import asyncio
 import json
 import random
 import time
-import tracemalloc
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from bench.data import find, lines
@@ -69,6 +69,15 @@ def _letter(rng: random.Random, text: str) -> str:
 _MUTATIONS: list[Mutation] = [_cut, _drop, _insert, _double, _swap, _letter]
 
 
+def _resident() -> float:
+    """Return the memory of this process in MiB, or 0 where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return 0.0
+    return pages * 4096 / 2**20
+
+
 def _corpus() -> list[tuple[str, str]]:
     """Return texts and the AgentDojo suite whose tools they use."""
     texts: list[tuple[str, str]] = []
@@ -94,8 +103,8 @@ async def run(full: bool) -> Report:
     faults: list[tuple[str, ...]] = []
     slowest = 0.0
     count = 0
+    base = 0.0
     started = time.perf_counter()
-    tracemalloc.start()
     while count < FULL and (full or time.perf_counter() - started < SECONDS):
         text, suite = rng.choice(corpus)
         for _ in range(rng.choice([1, 1, 1, 2, 4])):
@@ -118,12 +127,11 @@ async def run(full: bool) -> Report:
         if took > LONGEST_SECONDS:
             faults.append((f"{took:.1f} s", repr(text)[:160]))
         if count == 2_000:
-            base = tracemalloc.get_traced_memory()[0]
-    grown = tracemalloc.get_traced_memory()[0] - (base if count > 2_000 else 0)
-    tracemalloc.stop()
+            base = _resident()
+    grown = _resident() - (base if count > 2_000 else 0.0)
     notes = (
         ", ".join(f"{number} {name}" for name, number in outcomes.most_common()),
-        f"slowest {slowest * 1e3:.0f} ms; {grown / 2**20:.1f} MiB more in use at the end",
+        f"slowest {slowest * 1e3:.0f} ms; {grown:.1f} MiB more resident at the end",
     )
     table = Listing("inputs that ended otherwise", ("how", "text"), tuple(faults[:20]), notes)
     figure = f"{count - len(faults)} of {count} ended in a plan, an answer or diagnostics"

@@ -95,6 +95,7 @@ def test_the_other_commands(folder: Path) -> None:
         return set(re.findall(r"`([a-z_]+)`", said[command]))
 
     assert set(document(folder, "show", "plan.json", "--mermaid")) <= mentioned("show")
+    assert set(document(folder, "fmt", "plan.json")) == mentioned("fmt") - {"check"}
     assert set(document(folder, "explain", "TP201")) == mentioned("explain")
     prompt = document(folder, "prompt", "How much tea is left?", "--tools", "tools.py")
     assert set(prompt) | set(prompt["messages"][0]) | set(prompt["tokens"]) == mentioned("prompt")

@@ -402,7 +402,7 @@ class Agent:
         return await answer if inspect.isawaitable(answer) else answer
 
     def _parse(self, text: str | list[Json] | dict[str, Json]) -> Plan | Prose | CannotPlan:
-        return parse(text, notation="auto", tools=self.tools)
+        return parse(text, notation="auto", tools=self.tools, asked_for=self.notation)
 
     def _repair_prompt(
         self, turn: _Turn, reply: Reply, rejection: PlanRejected, plan: Plan | None

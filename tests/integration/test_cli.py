@@ -295,6 +295,64 @@ def test_a_call_that_timed_out_does_not_keep_the_program(shell) -> None:
     assert "a call was still running; it was ended with the program" in done.err
 
 
+# Checking on each save ------------------------------------------------------------------------------------------------
+
+CHECKED = '[{"tool_name": "quick", "arguments": {"n": 1}}]'
+
+
+def next_line(process: subprocess.Popen[bytes]) -> Any:
+    """Return the next document of a process that prints one a line."""
+    assert process.stdout is not None
+    line = b""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not line.endswith(b"\n"):
+        readable, _, _ = select.select([process.stdout], [], [], 1)
+        assert readable or time.monotonic() < deadline, "nothing was printed"
+        if readable:
+            more = os.read(process.stdout.fileno(), 1)
+            assert more, "it has ended"
+            line += more
+    return json.loads(line)
+
+
+@pytest.mark.parametrize("shape", ["json", "sarif"])
+def test_a_watched_plan_is_checked_again_on_each_save(shell, shape) -> None:
+    plan = shell.folder / "plan.json"
+    plan.write_text(CHECKED)
+    process = shell.start("check", "plan.json", "--tools", "tools.py", "--watch", "--format", shape)
+
+    def codes() -> list[str]:
+        document = next_line(process)
+        if shape == "json":
+            return [found["code"] for found in document["diagnostics"]]
+        return [result["ruleId"] for result in document["runs"][0]["results"]]
+
+    assert codes() == []
+    plan.write_text(CHECKED.replace("quick", "quack"))
+    assert codes() == ["TP201"]
+    plan.unlink()
+    other = shell.folder / "plan.new"
+    other.write_text(CHECKED)
+    other.replace(plan)
+    assert codes() == []
+    done, seconds = interrupted(shell, process)
+    assert (done.code, done.out) == (0, "")
+    assert "interrupted" not in done.err
+    assert seconds < 30
+
+
+def test_a_watched_file_that_cannot_be_read_is_told_and_watched_on(shell) -> None:
+    plan = shell.folder / "plan.json"
+    plan.write_text(CHECKED)
+    process = shell.start("check", "plan.json", "--tools", "tools.py", "--watch", "--json")
+    assert next_line(process)["outcome"] == "accepted"
+    plan.write_bytes(b"\xff")
+    assert "not UTF-8" in next_line(process)["error"]
+    plan.write_text(CHECKED)
+    assert next_line(process)["outcome"] == "accepted"
+    assert interrupted(shell, process)[0].code == 0
+
+
 # A terminal -----------------------------------------------------------------------------------------------------------
 
 
@@ -383,6 +441,19 @@ def test_a_run_is_seen_live(shell) -> None:
     assert not any(re.match("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", line) for line in lines)
     assert "\x1b[32m" in terminal.raw
     assert [line for line in lines if line][-1] == "done"
+
+
+def test_a_watched_plan_on_a_terminal_that_is_cleared(shell) -> None:
+    plan = shell.folder / "plan.json"
+    plan.write_text(CHECKED)
+    terminal = Terminal(shell, "check", "plan.json", "--tools", "tools.py", "--watch")
+    terminal.wait_for("watching plan.json; Ctrl-C ends it")
+    plan.write_text(CHECKED.replace("quick", "quack"))
+    terminal.wait_for("1 problem")
+    assert terminal.raw.count("\x1b[2J\x1b[H") == 2
+    assert "the plan may run: 1 step" in terminal.raw.partition("\x1b[2J\x1b[H")[2]
+    terminal.type("\x03")
+    assert terminal.end() == 0
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])

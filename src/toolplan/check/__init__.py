@@ -29,6 +29,8 @@ from toolplan.tools import ToolSet
 
 __all__ = ["CheckedPlan", "Limits", "check"]
 
+_FOLLOW_UPS = frozenset(("TP209",))
+"""Warnings that any error may have brought about: a use that was not understood leaves a result unused."""
 _DEFAULT_LIMITS = Limits()
 
 
@@ -64,7 +66,7 @@ def check(plan: Plan, tools: ToolSet, limits: Limits = _DEFAULT_LIMITS) -> Check
     found += totals(plan, calls := max_calls(plan.steps), limits)
     found = _in_source_order(found, plan.source)
     if any(diagnostic.severity is Severity.ERROR for diagnostic in found):
-        raise PlanRejected(found, plan.source)
+        raise PlanRejected([each for each in found if each.code not in _FOLLOW_UPS], plan.source)
     return CheckedPlan(plan, tools, tuple(found), calls)
 
 

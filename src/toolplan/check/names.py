@@ -77,6 +77,7 @@ class _Missing:
     place: Place
     scope: Scope
     here: tuple[Step | None, bool]
+    is_test: bool = False
     further: list[Place] = field(default_factory=list[Place])
 
 
@@ -239,7 +240,7 @@ class _Names:
                 kept.append(name)
             elif name not in self.definitions.steps:
                 place = part_place(step, "depends_on", position)
-                self.found.append(say.unknown_dependency(place, name, list(self.definitions.steps)))
+                self.found.append(say.unknown_dependency(place, name, self.definitions.before(step)))
         return step.depends_on if len(kept) == len(step.depends_on) else tuple(kept)
 
     # --- templates and expressions ---
@@ -272,16 +273,17 @@ class _Names:
             template = settle(template, lambda hole: hole.expression.names <= scope.keys())
             needed = set(names_of(template))
         for group in unread(template):
-            if not group.names.isdisjoint(scope):
+            is_meant = not group.names.isdisjoint(scope)
+            if is_meant or group.is_call:
                 needed |= group.names & scope.keys()
-                word = say.foreign_expression if group.is_python else say.left_as_text
+                word = say.foreign_expression if group.is_python and is_meant else say.left_as_text
                 self.found.append(word(group.place, group.raw, group.problem, group.help))
         self.used |= needed
         if needed <= scope.keys():
             return template
         paths: dict[str, str] = {}
         for each in holes(template):
-            paths |= self.unknown(each.expression, scope)
+            paths |= self.unknown(each.expression, scope, is_test=False)
         return rename(template, paths) if paths else template
 
     def templates(self, templates: tuple[Template, ...], scope: Scope) -> tuple[Template, ...]:
@@ -290,14 +292,14 @@ class _Names:
         return templates if all(new is old for new, old in zip(resolved, templates, strict=True)) else resolved
 
     def expression(self, expression: Expression, scope: Scope) -> Expression:
-        """Return the expression with its names resolved."""
+        """Return a condition with its names resolved."""
         self.used |= expression.names
         if expression.names <= scope.keys():
             return expression
-        paths = self.unknown(expression, scope)
+        paths = self.unknown(expression, scope, is_test=True)
         return expression.renamed(paths) if paths else expression
 
-    def unknown(self, expression: Expression, scope: Scope) -> dict[str, str]:
+    def unknown(self, expression: Expression, scope: Scope, *, is_test: bool) -> dict[str, str]:
         """Note the names of the expression that have no value here; return what bare fields stand for."""
         paths: dict[str, str] = {}
         if len(self.missing) >= MAX_MISSING:
@@ -313,7 +315,7 @@ class _Names:
                 self.missing[name].further.append(place)
             else:
                 here = (self.current, self.after_body)
-                self.missing[name] = _Missing(name, expression, place, dict(scope), here)
+                self.missing[name] = _Missing(name, expression, place, dict(scope), here, is_test)
         return paths
 
     def bare_field(self, name: str, scope: Scope) -> str | None:
@@ -366,6 +368,9 @@ class _Names:
             in_template=bool(expression.place.path and expression.place.start),
             is_tool=name in self.tools,
             is_alone=isinstance(expression.tree, ast.Name) and bool(expression.place.path),
+            is_test=missing.is_test,
+            is_loop=self.definitions.is_loop(name, self.plan.source),
+            failed=self.definitions.failed(missing.here[0]),
         )
 
     def report_unused(self, steps: Block, answer: Template | None) -> None:

@@ -160,5 +160,7 @@ def _names(step: Step) -> tuple[str, ...]:
 
 
 def _called(step: Step) -> str:
-    names = _names(step)
-    return names[0] if names else step.id
+    """Return what the plan calls a step, its id where it calls it nothing."""
+    if isinstance(step, Let):
+        return step.values[0][0] if step.values else step.id
+    return getattr(step, "result", None) or step.id

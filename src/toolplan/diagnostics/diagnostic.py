@@ -126,10 +126,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the one known name that `name` was probably meant to be, or None.
 
     Case and underscores are folded; about a third of the letters may differ (Damerau-Levenshtein distance, optimal
-    string alignment variant). Two equally near names give none.
+    string alignment variant), so none in a name of one or two. Two equally near names give none.
     """
     folded = _fold(name)
-    allowed = max(1, len(folded) // 3)
+    allowed = len(folded) // 3
     ranked: list[tuple[int, str]] = []
     for candidate in dict.fromkeys(known):
         other = _fold(candidate)

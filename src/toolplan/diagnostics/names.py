@@ -25,6 +25,19 @@ __all__ = [
 MAX_LISTED = 8
 MAX_COMPARED = 500
 """A similar name is looked for among so many."""
+_ERROR_NAMES = frozenset(("error", "e", "err", "ex", "exc", "exception", "error_message", "last_error", "错误", "异常"))
+_TIMES = {
+    word: expression
+    for expression, words in {
+        "now": "current_time current_datetime datetime timestamp 现在 当前时间",
+        "date(now)": "today current_date today_date date_today 今天 今日 当天 当前日期",
+        "add(date(now), days=1)": "tomorrow 明天 明日",
+        "add(date(now), days=-1)": "yesterday 昨天 昨日",
+        "add(date(now), days=2)": "day_after_tomorrow 后天",
+    }.items()
+    for word in words.split()
+}
+"""What models write for a time, each with the expression for it."""
 
 
 def listed(names: Sequence[str]) -> str:
@@ -107,12 +120,17 @@ def undefined_name(
     in_template: bool = False,
     is_tool: bool = False,
     is_alone: bool = False,
+    is_test: bool = False,
+    is_loop: bool = False,
+    failed: str | None = None,
 ) -> Diagnostic:
     """A name that has no value at this step.
 
     `defined` pairs each name that has one with the tool it comes from. `later` is the step that defines it too late,
     `ended` the loop that took it along; `owner` is the one result with the field that is read, and the path to it.
-    `is_alone`: the whole expression is this name, so that text without quotes may have been meant.
+    `is_alone`: the whole expression is this name, so that text without quotes may have been meant; as a condition
+    (`is_test`), text would always hold. `is_loop`: it is what a loop that collects nothing is called. `failed` is set
+    where steps follow an error: "try" or "on_error".
     """
     near = nearest(name, [known for known, _ in defined[:MAX_COMPARED]])
     notes: list[str] = []
@@ -123,6 +141,12 @@ def undefined_name(
     elif later:
         notes.append(f"`{name}` is defined later, by step `{later}`")
         help = f"put step `{later}` before this one"
+    elif is_loop:
+        notes.append(f"`{name}` is a loop, and a loop's value needs `collect`")
+        help = 'add `"collect": ...` to the loop: its value is then the list of what each round gives'
+    elif failed and name.casefold() in _ERROR_NAMES:
+        say_so = "give the error a name" if failed == "try" else "only a `try` gives the error a name"
+        help = f'{say_so}: {{"try": [...], "except": [...], "as": "{name}"}}'
     elif near and not is_tool:
         help = f"did you mean `{near}`?"
     elif owner:
@@ -130,8 +154,14 @@ def undefined_name(
         help = f"`{owner[0]}` has a field `{owner[1].rpartition('.')[2]}`; write {written}"
     elif is_tool:
         help = f"`{name}` is a tool; call it in a step of its own and use that step's result"
+    elif time := _TIMES.get(name.casefold()):
+        help = f"`now` is the time of the run; write `{time}`"
+    elif is_alone and is_test:
+        help = "write a comparison of a value, for example `w.temperature < 5`"
     elif is_alone and not in_template:
         help = f"if text is meant, it needs quotes of its own: \"'{name}'\""
+    elif is_alone:
+        help = f"ask for it with `ask_user`, or write `{{{{{name}}}}}` for braces that are text"
     if defined:
         shown = [f"`{known}`" + (f" ({tool})" if tool else "") for known, tool in defined[:MAX_LISTED]]
         more = f" and {len(defined) - MAX_LISTED} more" if len(defined) > MAX_LISTED else ""
@@ -165,16 +195,19 @@ of another waits for it anyway, so `depends_on` is only for an order that no val
  {"tool_name": "click", "arguments": {"selector": "#buy"}, "depends_on": ["page"]}]""",
 )
 def unknown_dependency(place: Place, name: str, known: Sequence[str]) -> Diagnostic:
-    """A `depends_on` that leads nowhere."""
+    """A `depends_on` that leads nowhere; `known` are the names of the steps before it."""
     near = nearest(name, known)
-    notes = () if near else ((f"steps are known as {listed(known)}",) if known else ())
+    notes = () if near else ((f"steps before this one are known as {listed(known)}",) if known else ())
+    help = f"did you mean `{near}`?" if near else None
+    if name == "s0":
+        help = "steps are counted from 1" + ("" if known else "; leave `depends_on` out where nothing is before")
     return Diagnostic(
         "",
         f"`depends_on` names `{name}`, but no step is known by that name",
         place,
         "no such step",
         notes=notes,
-        help=f"did you mean `{near}`?" if near else None,
+        help=help,
     )
 
 
@@ -337,8 +370,8 @@ def unreachable(place: Place, ending: Place) -> Diagnostic:
     "a brace group that was left as text",
     severity=Severity.WARNING,
     story="""\
-Braces that do not hold an expression are text, so that JSON and code survive. These name a value of the plan, so an
-expression was probably meant; it will appear in the text as it is written.""",
+Braces that do not hold an expression are text, so that JSON and code survive. These name a value of the plan or call
+something, so an expression was probably meant; it will appear in the text as it is written.""",
     wrong="""\
 [{"tool_name": "get_weather", "arguments": {"city": "Oslo"}, "result_variable": "w"},
  {"answer": "in Oslo: {w.condition}, {w.temperature degrees}"}]""",
@@ -347,7 +380,7 @@ expression was probably meant; it will appear in the text as it is written.""",
  {"answer": "in Oslo: {w.condition}, {w.temperature} degrees"}]""",
 )
 def left_as_text(place: Place, group: str, problem: str, help: str | None) -> Diagnostic:
-    """A brace group that mentions a known name and is no expression."""
+    """A brace group that mentions a known name or calls something, and is no expression that could be a hole."""
     return Diagnostic(
         "",
         f"`{group}` cannot be read as an expression and is left as text",

@@ -228,7 +228,7 @@ step it is.""",
     wrong='[{"tool_name": "get_time"}, {"city": "Oslo"}]',
     right='[{"tool_name": "get_time"}, {"tool_name": "get_weather", "arguments": {"city": "Oslo"}}]',
 )
-def not_a_step(place: Place, found: str, known: Iterable[str] = ()) -> Diagnostic:
+def not_a_step(place: Place, found: str, known: Iterable[str] = (), help: str | None = None) -> Diagnostic:
     """An entry of a list of steps that is none; `known` are the keys that would tell its kind."""
     return Diagnostic(
         "",
@@ -236,7 +236,7 @@ def not_a_step(place: Place, found: str, known: Iterable[str] = ()) -> Diagnosti
         place,
         "expected a step",
         notes=(f"a step is told by one of {_listed(known, 20)}",) if known else (),
-        help='a call looks like {"tool_name": "...", "arguments": {...}, "result_variable": "..."}',
+        help=help or 'a call looks like {"tool_name": "...", "arguments": {...}, "result_variable": "..."}',
     )
 
 

@@ -44,7 +44,7 @@ class Unread:
     """A brace group that looks like an expression and cannot be read as one; it stays literal text.
 
     `names` are the plain names in it. If one of them is in scope, its author probably meant an expression; with
-    `is_python` it is one, only not of this language.
+    `is_python` it is one, only not of this language. With `is_call` it was probably meant in any case: `{date.today()}`.
     """
 
     raw: str
@@ -53,6 +53,7 @@ class Unread:
     problem: str
     help: str | None
     place: Place
+    is_call: bool = False
 
 
 _NAME = r"[^\W\d]\w*"
@@ -69,6 +70,9 @@ _ONE_STRING = re.compile(r"""\s*(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')?\s*\
 _LOOKS_READABLE = re.compile(rf"\s*({_NAME})\s*(?:[.\[(+*/<>=-]|\Z|:|!)")
 _LATEX = re.compile(r"(?:\\[A-Za-z]+\*?(?:\[[^\[\]{}]*\])?(?:\{[^{}]*\})*|\^)\Z")
 _INNER_HOLE = re.compile(r"\{[^{}]*\}")
+_CALL = re.compile(rf"\s*{_NAME}(?:\.{_NAME})*(?:\(.*[)\]\w]|\?\.{_NAME}[\w.?()\[\]]*)\s*\Z", re.DOTALL)
+_BODY_OF_CODE = re.compile(r"(?:\)|=>|\b(?:else|try|do|finally))\s*\Z")
+_TIME = re.compile(r"\s*(?:datetime|date|time|today|Date|now)\b")
 _CONVINCING_SPEC = re.compile(r"[.<>=^,%]|[a-zA-Z]\Z")
 
 
@@ -148,6 +152,8 @@ def _group(text: str, start: int, place: Place) -> Group | Unread | None:
         if scanned is None:
             return None
         end, cut, conversion, spec = scanned
+        if spec and spec[0].isspace() and not conversion:
+            return _entry(text, start, end, cut, place)
         if spec and "{" in spec:
             return _nested_spec(text, start, end, spec, place)
     written = text[start + 1 : cut]
@@ -155,22 +161,60 @@ def _group(text: str, start: int, place: Place) -> Group | Unread | None:
         written = _BROKEN_STRING.sub(lambda string: string.group().replace("\n", "\\n"), written)
     if not written or written.isspace():
         return None
-    problem = None
+    is_python = None
     try:
         expression = parse_expression(written, place.within(start + 1, cut))
         if not expression.names:
-            return None
+            if not _is_call(written, text, start):
+                return None
+            return _unread(text, start, end, written, "it uses no value of the plan", None, place)
         if not spec or fits_some_value(spec):
             doubtful = _is_doubtful(text, start, expression, spec)
             return Group(start, end, expression, spec, conversion, doubtful)
         problem, help = f"`{spec[:40]}` is not a format spec", "for example `.2f`, `>10`, `,` or for a date `%Y-%m-%d`"
+        is_python = False  # as a whole it is none: `{city:'x'}`
     except ExpressionError as error:
         problem, help = error.message, error.help
-    is_python = _is_python(written)
-    if not is_python and not _LOOKS_READABLE.match(written):
+    if is_python is None:
+        is_python = _is_python(written)
+    if not is_python and not _LOOKS_READABLE.match(written) and not _CALL.match(written):
         return None
+    return _unread(text, start, end, written, problem, help, place, is_python=is_python)
+
+
+def _unread(
+    text: str,
+    start: int,
+    end: int,
+    written: str,
+    problem: str,
+    help: str | None,
+    place: Place,
+    *,
+    is_python: bool = False,
+) -> Unread:
     names = frozenset(name[1] for name in _PLAIN_NAME.finditer(written) if name[1])
-    return Unread(text[start:end], names, is_python, problem, help, place.within(start, end))
+    is_call = _is_call(written, text, start)
+    if is_call and _TIME.match(written):
+        help = "`now` is the time at which the run began, and `date(now)` its day"
+    return Unread(text[start:end], names, is_python, problem, help, place.within(start, end), is_call)
+
+
+def _is_call(written: str, text: str, start: int) -> bool:
+    """Return whether a group calls something, and is neither the body of code nor an argument of LaTeX."""
+    if not _CALL.match(written):
+        return False
+    before = text[max(0, start - 40) : start]
+    return not (_BODY_OF_CODE.search(before) or _LATEX.search(before))
+
+
+def _entry(text: str, start: int, end: int, cut: int, place: Place) -> Unread | None:
+    """Return the group `{name: ...}`, an entry of an object or a rule of CSS: text, for all that may be meant."""
+    written = text[start + 1 : cut]
+    if not _LOOKS_READABLE.match(written) or "{" in text[cut:end]:
+        return None
+    help = f"write the format without a space before it: `{{{written.strip()[:40]}:...}}`"
+    return _unread(text, start, end, written, "a format does not begin with a space", help, place)
 
 
 def _is_python(text: str) -> bool:

@@ -288,6 +288,10 @@ def _order(
         help = f"write `number({left_words}) {sign} {right_words}`"
     elif is_text(right) and kinds_of(left) <= NUMERIC:
         help = f"write `{left_words} {sign} number({right_words})`"
+    elif isinstance(left, ListType) and kinds_of(right) <= NUMERIC:
+        help = f"write `len({left_words}) {sign} {right_words}` to compare how many there are"
+    elif isinstance(right, ListType) and kinds_of(left) <= NUMERIC:
+        help = f"write `{left_words} {sign} len({right_words})` to compare how many there are"
     elif NULL in (left, right):
         help = "test with `is None` instead"
     words = (left_words, _plain_kind(left), sign, right_words, _plain_kind(right))

@@ -155,6 +155,8 @@ def _sum(call: Called) -> Type:
     if node is not None and kinds and not kinds & NUMERIC:
         words = (f"`{call.name}`", "numbers to add", call.infer.words(node), _listed(call.get("items"), element))
         help = "write `sum([number(x) for x in ...])`" if kinds == _TEXT else None
+        if isinstance(element, ObjectType):
+            help = f"name the field to add: `sum([x.field for x in {call.infer.words(node)}])`"
         return call.infer.report(say.unfit_operand(call.infer.place(node), *words, help))
     if kinds and kinds <= {"integer", "boolean"} and (start is None or kinds_of(start) <= {"integer", "boolean"}):
         return INTEGER

@@ -16,7 +16,12 @@ from toolplan.parse.extract import Text, extract, whole_plan
 from toolplan.parse.json_notation import read_json_plan
 from toolplan.parse.json_text import MAX_LEVELS
 from toolplan.parse.python_notation import read_program
-from toolplan.parse.python_notation.finding import find_bare_program, find_likely_program, find_program
+from toolplan.parse.python_notation.finding import (
+    find_bare_program,
+    find_likely_program,
+    find_meant_program,
+    find_program,
+)
 from toolplan.parse.reading import CannotPlan, Prose, Reading
 from toolplan.tools import ToolSet
 from toolplan.values import Json
@@ -30,12 +35,17 @@ def parse(
     tools: ToolSet | Collection[str] | None = None,
     *,
     name: str = "plan",
+    asked_for: Literal["json", "python"] | None = None,
 ) -> Reading:
     """Return what a model's reply is: a `Plan`, an answer in `Prose`, or `CannotPlan`.
 
     `reply` is the text of the reply, or the JSON value that a tool call carried. With `notation="auto"` the text alone
     decides how it is read; a certain notation demands a plan in it. `tools` (or their names) help to tell a call from
     other JSON and allow a tool's name to be mended by case or a dotted prefix. `name` is what messages call the text.
+
+    With `"auto"`, a fenced program is a plan when nothing follows it, at most a short lead-in that asks nothing comes
+    before it, and it calls a tool or answers; other code in prose is an example. `asked_for` is the notation that the
+    model was told to use: for `"json"` a program has to be the whole reply, for `"python"` any fence for Python counts.
 
     Raises `PlanRejected` with all problems of reading, in source order, whatever the reply is.
     """
@@ -55,7 +65,11 @@ def parse(
         return read_json_plan(found, names)
     if notation == "json":
         raise PlanRejected([say.no_plan(Place(start=0, end=1), notation)], Source(text, name))
-    if (program := find_program(text, names, name)) is not None:
+    if asked_for == "python":
+        program = find_program(text, names, name)
+    else:
+        program = find_meant_program(text, names, name, lead_in=asked_for is None)
+    if program is not None:
         return _read_program(program, tools)
     return Prose(found.text.strip())
 

@@ -1,7 +1,8 @@
 """Conditions written as JSON: `{left, op, right}`, and `and`, `or`, `not` of them.
 
 They become the text of one expression. A side that refers to something (`"${stock.quantity}"`, `"{stock.quantity}"`, or
-a path that begins with a known name) is that expression; any other value is a constant, text included.
+a path that begins with a known name) is that expression; any other value is a constant, text included. Of two constants
+the left one is read as the name that it must have been meant to be.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 
+from toolplan.parse.naming import CONSTANTS
 from toolplan.parse.spellings import OPERATORS, fold
 from toolplan.values import Json
 
@@ -24,9 +26,10 @@ _HOLE = re.compile(r"\{([^{}]+)\}\Z")
 class UnreadableCondition(ValueError):
     """JSON that is not a condition; the message says what was expected, `key` where."""
 
-    def __init__(self, message: str, *key: str | int) -> None:
+    def __init__(self, message: str, *key: str | int, help: str | None = None) -> None:
         super().__init__(message)
         self.key = key
+        self.help = help
 
 
 def condition_text(value: Json, known: Collection[str], whole: Callable[[str], str | None]) -> str:
@@ -66,7 +69,14 @@ def _comparison(
     if meaning is None:
         raise UnreadableCondition("one of `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `contains`", operator)
     a = _side(value[left], left, known, whole)
-    b = _side(value[right] if right is not None else None, right or operator, known, whole)
+    constant = value[right] if right is not None else None
+    b = _side(constant, right or operator, known, whole)
+    if a == repr(value[left]) and b == repr(constant):  # two constants: the left one is a name, or nothing sensible
+        text = value[left]
+        if not isinstance(text, str) or text in CONSTANTS or not _PATH.match(text.strip()):
+            example = '{"left": "w.temperature", "op": "<", "right": 5}'
+            raise UnreadableCondition("a value of the plan on one side", left, help=f"for example {example}")
+        a = text.strip()
     if meaning in ("contains", "not contains"):
         return f"{b} {'not ' if meaning.startswith('not') else ''}in {a}"
     if meaning in ("startswith", "endswith"):

@@ -72,7 +72,7 @@ def whole_plan(reply: str, tools: Collection[str] = (), name: str = "plan") -> J
         inner = whole_plan(value, tools, name)
         repair = "read the plan out of a JSON text"
         return inner and JsonPlan(inner.value, inner.source, inner.faults, (repair, *inner.repairs))
-    if not _is_plan(value, tools, alone=True):
+    if not _is_plan(value, tools, alone=True) and not _is_broken_plan(value, tools, fenced=True):
         return None
     return JsonPlan(value, Source(reply, name, start, json=True), decoded.faults, decoded.repairs)
 
@@ -110,6 +110,11 @@ _LIKE_PLAN = re.compile(
     r"""|tool_calls|arguments|args|parameters|for[_ ]?each|ask_model|ask_user|cannot|final_answer\w*|let|if|answer))"""
     r"""["'”]?\s*[:：]"""
 )
+_JSON_FENCE = re.compile(r"(?:```+|~~~+)[ \t]*(?:json[5cl]?|plan)[ \t]*\r?\n\s*\Z", re.IGNORECASE)
+_STEP_KEYS = frozenset(
+    ("tool_name", "tool_calls_sequence", "for_each", "while", "let", "parallel", "ask_user", "ask_model", "replan")
+)
+"""Keys that data hardly has."""
 _MORE_JSON = re.compile(r'\s*([}\]]|[,:](?=\s*["{\[]))')
 """Behind a plan, the rest of something larger: a bracket too many closed it early."""
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"|([\[{])|([\]}])', re.DOTALL)
@@ -127,6 +132,8 @@ class _Value:
     mended: str | None = None
     repairs: tuple[str, ...] = ()
     glued: bool = False
+    fenced: bool = False
+    """Whether it stands at the beginning of a fence for JSON."""
 
 
 @dataclass
@@ -210,7 +217,8 @@ class _Walk:
             if _LIKE_PLAN.search(self.reply, start) or not self._has_prose():
                 raise _rejected(error.diagnostic, self.reply, self.name) from None
             return len(self.reply)
-        self.values.append(_Value(decoded, start, decoded.end, None, (), glued))
+        fenced = bool(_JSON_FENCE.search(self.reply, max(0, start - 80), start))
+        self.values.append(_Value(decoded, start, decoded.end, None, (), glued, fenced))
         return decoded.end
 
     def _damaged(self, start: int, at: int, glued: bool) -> int:
@@ -232,7 +240,8 @@ class _Walk:
             decoded = decode(text, start)
         except Unacceptable as error:
             raise _rejected(error.diagnostic, text, self.name) from None
-        self.values.append(_Value(decoded, start, mended.end, mended.text, mended.repairs, glued))
+        fenced = bool(_JSON_FENCE.search(self.reply, max(0, start - 80), start))
+        self.values.append(_Value(decoded, start, mended.end, mended.text, mended.repairs, glued, fenced))
         return mended.end
 
     def _end_of(self, start: int) -> int | None:
@@ -256,9 +265,7 @@ class _Walk:
             and not self.has_program
             and not self._has_prose()
         )
-        plans = [
-            v for v in self.values if (alone or not v.glued) and _is_plan(v.decoded.value, self.tools, alone=alone)
-        ]
+        plans = [v for v in self.values if (alone or not v.glued) and self._is_plan(v, alone)]
         damage = self.damage or (self.gap if not plans else None)
         if damage is not None:
             raise _rejected(_worded(damage, self.reply), self.reply, self.name)
@@ -276,6 +283,10 @@ class _Walk:
             problem = say.broken_json(place, f"found `{behind[1]}` after its end", "check the brackets before it")
             raise _rejected(problem, self.reply, self.name)
         return self._plan(plans[-1])
+
+    def _is_plan(self, found: _Value, alone: bool) -> bool:
+        value = found.decoded.value
+        return _is_plan(value, self.tools, alone=alone) or _is_broken_plan(value, self.tools, found.fenced or alone)
 
     def _text(self, alone: _Value | None) -> Text:
         if alone is not None:
@@ -350,6 +361,22 @@ def _is_plan(value: Json, tools: Collection[str], *, alone: bool) -> bool:
     return alone and bool(given.keys() & {"answer", "cannot", "steps"})
 
 
+def _is_broken_plan(value: Json, tools: Collection[str], fenced: bool) -> bool:
+    """Whether a list, or a fenced object, has the keys of steps: a plan that has to be mended, never an answer."""
+    if isinstance(value, list):
+        items = [item for item in value if isinstance(item, dict)]
+        return len(items) == len(value) > 0 and any(_is_broken_step(item, tools) for item in items)
+    return fenced and isinstance(value, dict) and _is_broken_step(value, tools)
+
+
+def _is_broken_step(value: Mapping[str, Json], tools: Collection[str]) -> bool:
+    if not value.keys().isdisjoint(_STEP_KEYS):
+        return True
+    if any(isinstance(value.get(key), list) for key in ("then", "do")) or isinstance(value.get("if"), str):
+        return True
+    return len(value) == 1 and all(key in tools and isinstance(item, dict) for key, item in value.items())
+
+
 def _is_step(value: Mapping[str, Json], tools: Collection[str], alone: bool) -> bool:
     kinds, sure = find_kind(value)
     if not kinds:
@@ -363,10 +390,15 @@ def _is_step(value: Mapping[str, Json], tools: Collection[str], alone: bool) -> 
             return len(kinds) > 1 and alone
         return "tool_name" in value or "arguments" in keys or tool in tools or (sure and alone)
     if kinds == [IF]:
-        return "then" in keys
+        return "then" in keys and (alone or not _is_json_schema(value))
     if alone:
         return True
     if any(kind in (ANSWER, LET, NOTE) for kind in kinds):  # words that any data may have
         known = all(kinds[0].canonical(key) or fold(key) in ANNOTATIONS for key in value)
         return known and kinds != [ANSWER] and (LET not in kinds or isinstance(value.get("let"), dict))
     return sure
+
+
+def _is_json_schema(value: Mapping[str, Json]) -> bool:
+    """Whether `if` and `then` are those of JSON Schema, whose conditions are schemas."""
+    return any(isinstance(side, dict) and side.keys() & {"properties", "required", "const"} for side in value.values())

@@ -35,6 +35,7 @@ from toolplan.parse.spellings import (
     TRY,
     WHILE,
     find_kind,
+    find_meant_kind,
     fold,
 )
 from toolplan.plan import (
@@ -71,6 +72,15 @@ MAX_PROBLEMS = 100
 _HEADER = re.compile(r"\s*(?:for\s+)?([^\W\d]\w*)\s+in\s+(?=\S)")
 _ASSIGNMENT = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)\s*(?=\S)")
 _STEP_KEYS = tuple(kind.keys[0].name for kind in STEPS)
+_SHAPES = {
+    "call": '{"tool_name": "...", "arguments": {...}}',
+    "if": '{"if": "...", "then": [...]}',
+    "for_each": '{"for_each": "...", "as": "item", "do": [...]}',
+    "while": '{"while": "...", "do": [...], "max_iterations": 10}',
+    "parallel": '{"parallel": [...]}',
+    "let": '{"let": {"name": "expression"}}',
+    "try": '{"try": [...], "except": [...]}',
+}
 _ENDINGS = frozenset(("answer", "cannot", "note"))
 """Kinds whose own key may stand at the top of a plan too."""
 
@@ -181,7 +191,7 @@ class _Reader(Parts):
 
     def outline(self, value: Json, place: Place, into: _Outline) -> None:
         """Find the steps and what stands around them, through any wrapping."""
-        if not isinstance(value, dict) or self.is_one_step(value):
+        if not isinstance(value, dict) or self.is_one_step(value) or not any(map(PLAN.canonical, value)):
             into.steps, into.steps_place = value, place
             return
         given = self.keys(PLAN, value, place)
@@ -262,13 +272,22 @@ class _Reader(Parts):
                 raise Problem(
                     say.mixed_step(place, [kind.keys[0].name for kind in kinds])
                     if kinds
-                    else say.not_a_step(place, describe(value), _STEP_KEYS)
+                    else self.no_step(value, place)
                 )
             kind = kinds[0]
             return self.kinds[kind.name](self.keys(kind, value, place), id, place)
         except Problem as problem:
             self.problems.append(problem.diagnostic)
             return None
+
+    def no_step(self, value: dict[str, Json], place: Place) -> Diagnostic:
+        """Return what is wrong with an object whose keys tell no kind of step."""
+        if meant := find_meant_kind(value):
+            kind, missing = meant
+            return say.missing_key(place, kind.name, missing, _SHAPES.get(kind.name, f'{{"{missing}": "..."}}'))
+        tool = next((key for key in value if key in self.tools), None)
+        help = f'write {{"tool_name": "{tool}", "arguments": {{...}}}}' if tool else None
+        return say.not_a_step(place, describe(value), _STEP_KEYS, help)
 
     def next_id(self) -> str:
         self.count += 1

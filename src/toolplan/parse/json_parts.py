@@ -54,6 +54,9 @@ _RETRY_KEYS = {
 }
 
 
+COMPARE = "write a comparison, for example `w.temperature < 5`"
+
+
 class Problem(Exception):
     """What ends the reading of a step."""
 
@@ -211,7 +214,14 @@ class Parts:
         if not isinstance(value, str):
             return self.template(value, place)
         try:
-            operand = parse_operand(self._expression_text(value), place)
+            text = self._expression_text(value)
+            operand = parse_operand(text, place)
+            if text != value and isinstance(operand, Expression) and "{" in value and _is_like_prose(operand.tree):
+                message = "this may be an expression, or text with holes"
+                help = f"write text as `f{value!r}`"
+                if not isinstance(operand.tree, ast.Tuple):
+                    help += ", an expression without the braces"
+                raise ExpressionError(message, place=place, help=help)
         except ExpressionError as error:
             raise Problem(self._unreadable(value, place, error)) from None
         if isinstance(operand, Expression) and isinstance(operand.tree, ast.Constant):
@@ -230,27 +240,44 @@ class Parts:
     def condition(self, value: Json, place: Place) -> Expression:
         """Return the test of a branch or loop: an expression, true or false, or `{left, op, right}`."""
         if isinstance(value, str):
-            template = self.operand(value, place)
-            if isinstance(template, Reference):
-                return template.expression
+            try:
+                operand = parse_operand(self._expression_text(value), place)
+            except ExpressionError as error:
+                raise Problem(self._unreadable(value, place, error, is_test=True)) from None
+            assert isinstance(operand, Expression)
+            return self._sensible(operand, place)
         whole = self.references.whole if self.references is not None else _no_reference
         text = None
         try:
             text = condition_text(value, self.labels, whole)
-            return parse_expression(text, place)
+            test = parse_expression(text, place)
         except UnreadableCondition as error:
-            at = place.child(*error.key)
-            raise Problem(say.wrong_kind(at, str(at.path[-1]), str(error), describe(value))) from None
+            at, found = place.child(*error.key), describe(_inside(value, error.key))
+            raise Problem(say.wrong_kind(at, str(at.path[-1]), str(error), found, error.help)) from None
         except ExpressionError as error:
             raise Problem(say.unreadable_expression(place, error.message, error.help, text)) from None
+        return self._sensible(test, place)
 
-    def _unreadable(self, value: Json, place: Place, error: ExpressionError) -> Diagnostic:
-        """Return the diagnostic for a wrong expression in `value`, at its own place."""
+    def _sensible(self, test: Expression, place: Place) -> Expression:
+        """Return the test, unless it is text, a list or an object written out, which says nothing."""
+        if _is_no_test(test.tree):
+            key = str(place.path[-1]) if place.path else "if"
+            found = f"the constant {test.text.strip()[:60]}"
+            raise Problem(say.wrong_kind(place, key, "true or false", found, COMPARE))
+        return test
+
+    def _unreadable(self, value: Json, place: Place, error: ExpressionError, *, is_test: bool = False) -> Diagnostic:
+        """Return the diagnostic for a wrong expression in `value`, at its own place.
+
+        Text as a condition always holds, so there it is never the advice to put it in quotes.
+        """
         at = error.place
         if at == NOWHERE:
             at = place.within(error.start, error.end) if isinstance(value, str) else place
         if not isinstance(value, str):
             return say.unreadable_expression(at, error.message, error.help)
+        if is_test and (not error.help or error.help.startswith("text needs quotes")):
+            return say.unreadable_expression(at, error.message, COMPARE, value)
         help = error.help or (f"text needs quotes of its own here: `{value!r}`" if _PROSE.fullmatch(value) else None)
         return say.unreadable_expression(at, error.message, help, value)
 
@@ -308,6 +335,27 @@ def _unknown_key(kind: Kind, key: str, value: dict[str, Json], place: Place) -> 
     if kind.name == "call" and not any(kind.canonical(other) == "arguments" for other in value):
         help = f'if `{key}` is an argument, write it inside "arguments"'
     return say.unknown_key(place.child(key).of_key(), key, kind.name, kind.names, help)
+
+
+def _inside(value: Json, path: tuple[str | int, ...]) -> Json:
+    for key in path:
+        if isinstance(value, dict):
+            value = value.get(str(key))
+    return value
+
+
+def _is_no_test(tree: ast.expr) -> bool:
+    """Whether an expression is text, a list or an object written out: as a condition it says nothing."""
+    if isinstance(tree, ast.Constant):
+        return isinstance(tree.value, str)
+    return isinstance(tree, ast.JoinedStr | ast.List | ast.Tuple | ast.Dict | ast.Set)
+
+
+def _is_like_prose(tree: ast.expr) -> bool:
+    """Whether what joins the parts of an expression would be at home in a sentence: `{a} and {b}`, `{a}, {b}`."""
+    if isinstance(tree, ast.Compare):
+        return isinstance(tree.ops[0], ast.In | ast.NotIn)
+    return isinstance(tree, ast.BoolOp | ast.Tuple)
 
 
 def _no_reference(text: str) -> str | None:

@@ -2,15 +2,16 @@
 
 | style | whole text | inside longer text |
 | --- | --- | --- |
-| `${weather.temp}`, `${1.temp}`, `${1}.temp` | always | when all holes of the plan are written so (see below) |
+| `${weather.temp}`, `${1.temp}`, `${1}.temp` | always | when the plan writes its values so (see below) |
 | `$var1.field$`, `$var1[0].field$` (NESTFUL, ComplexFuncBench) | always | when `var1` names something |
 | `$weather.temp` | when `weather` names something | never |
 | `$1`, `$1.temp` (LLMCompiler) | when a step has the number 1 as its label | never: it may be a price |
 | `#E1`, `#E1.temp` (ReWOO) | always | when there is such a step |
 
-`{expr}` is the language's own style, so in `"Total: ${total}"` the dollar is a dollar sign: `${...}` inside longer text
-is a reference only in a plan that never writes `{...}` without a dollar, and writes it outside of its answer too. A
-space (`"${ total}"`) always makes it a dollar sign and a hole.
+`{expr}` is the language's own style, so in `"Total: ${total}"` the dollar is a dollar sign. `${...}` inside longer text
+is a reference only if it begins with a known name, the plan has whole texts (or expressions) that are written so, where
+a dollar could mean nothing else, and the text itself has no `{...}` without a dollar. A space (`"${ total}"`) always
+makes it a dollar sign and a hole.
 (`{{name}}` is read by the templates themselves.)
 """
 
@@ -23,6 +24,7 @@ from dataclasses import dataclass, field
 from toolplan.diagnostics import Place
 from toolplan.expressions import ExpressionError, Hole, Literal, Reference, Template, Text, parse_expression
 from toolplan.expressions.templates import parse_template
+from toolplan.parse.spellings import fold
 from toolplan.values import Json
 
 __all__ = ["References"]
@@ -30,13 +32,17 @@ __all__ = ["References"]
 _PATH = r"(?:\.[^.$\[\]{}\"\n]+|\[\d+\])*"
 _BRACES = re.compile(r"\$\{(?!\s)([^{}]*)\}((?:\.\w+|\[\d+\])*)")
 _DOLLARS = re.compile(rf"\$([^\W\d]\w*)({_PATH})\$")
+_DOLLARS_INSIDE = re.compile(r"\$([^\W\d]\w*)((?:\.\w+|\[\d+\])*)\$")
+"""Narrower than a whole text: prose up to the next dollar sign is no field's name."""
 _PLAIN = re.compile(r"\$(\w+)((?:\.\w+|\[\d+\])*)")
 _EVIDENCE = re.compile(r"#(E\d+)((?:\.\w+|\[\d+\])*)")
 _OWN_HOLE = re.compile(r"""(?<![\${])\{(?!\s*["}{\\])|\$\{\s""")
 """A brace in the plan's JSON text that is neither the language's own bracket nor part of JSON inside a text."""
-_DOLLAR_HOLE = re.compile(r"\$\{\w")
 _QUOTED = r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\""""
-_IN_EXPRESSION = re.compile(rf"(?P<quoted>{_QUOTED})|{_BRACES.pattern}|{_DOLLARS.pattern}", re.DOTALL)
+_IN_EXPRESSION = re.compile(rf"(?P<quoted>{_QUOTED})|{_BRACES.pattern}|{_DOLLARS_INSIDE.pattern}", re.DOTALL)
+_FIRST_WORD = re.compile(r"\w+")
+_EXPRESSIONS = frozenset(("if", "when", "condition", "test", "while", "foreach", "collect", "collectif", "data", "let"))
+"""Keys, folded, under which text is an expression."""
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 
@@ -52,8 +58,7 @@ class References:
         """Return a reader for the plan with this text and value, or None when nothing looks like such a reference."""
         if "$" not in text and "#E" not in text:
             return None
-        in_answers = sum(len(_DOLLAR_HOLE.findall(answer)) for answer in _answers(value))
-        return cls(len(_DOLLAR_HOLE.findall(text)) > in_answers and not _OWN_HOLE.search(text))
+        return cls("${" in text and _has_dollar_values(value))
 
     def whole(self, text: str) -> str | None:
         """Return the expression that the whole text refers to, or None when it is not a reference."""
@@ -107,9 +112,12 @@ class References:
 
     def _inside(self, text: str) -> Iterator[tuple[int, int, str]]:
         found: list[tuple[int, int, str]] = []
-        if self.dollar_holes:
-            found += [(m.start(), m.end(), self._root(m[1].strip()) + m[2]) for m in _BRACES.finditer(text)]
-        for match in _DOLLARS.finditer(text):
+        if self.dollar_holes and not _OWN_HOLE.search(text):
+            for match in _BRACES.finditer(text):
+                root = _FIRST_WORD.match(match[1])
+                if root and (root[0] in self.labels or root[0].isdecimal()):
+                    found.append((match.start(), match.end(), self._root(match[1].strip()) + match[2]))
+        for match in _DOLLARS_INSIDE.finditer(text):
             if match[1] in self.labels:
                 found.append((match.start(), match.end(), self._path(match[1], match[2])))
         for match in _EVIDENCE.finditer(text):
@@ -123,7 +131,7 @@ class References:
 
     def _root(self, written: str) -> str:
         """Return what stands between `${` and `}`, with a step's number or label replaced by its name."""
-        match = re.match(r"\w+", written)
+        match = _FIRST_WORD.match(written)
         if match and (match[0] in self.labels or match[0].isdecimal()):
             return self._name(match[0]) + written[match.end() :]
         return written
@@ -150,18 +158,22 @@ class References:
         return expression
 
 
-def _answers(value: Json) -> Iterator[str]:
-    """Yield the texts of a plan's answers."""
+def _has_dollar_values(value: Json) -> bool:
+    """Whether the plan writes `${...}` where it can only be a reference: as a whole text, or in an expression."""
     stack = [value]
     while stack:
         item = stack.pop()
-        if isinstance(item, list):
+        if isinstance(item, str):
+            if item.startswith("${") and _BRACES.fullmatch(item.strip()):
+                return True
+        elif isinstance(item, list):
             stack += item
         elif isinstance(item, dict):
             for key, inner in item.items():
-                if isinstance(inner, str) and "answer" in key.lower():
-                    yield inner
-            stack += item.values()
+                if fold(key) in _EXPRESSIONS and isinstance(inner, str) and "${" in inner:
+                    return True
+                stack.append(inner)
+    return False
 
 
 def _parts(text: str, place: Place) -> list[str | Hole]:

@@ -370,13 +370,38 @@ def find_kind(step: Mapping[str, object]) -> tuple[list[Kind], bool]:
             sure.append(kind)
     if len(sure) > 1:
         sure = _settle(sure, step)
+    elif sure == [IF] and _is_guarded_call(step):
+        sure = [CALL]
     if sure:
         return sure, True
     told = step.get("type") or step.get("kind")
     if isinstance(told, str) and (kind := _TYPES.get(fold(told))):
         return [kind], True
     hinted = dict.fromkeys(kind.name for key in step if (kind := _HINTS.get(key) or _HINTS.get(fold(key))))
+    if hinted.keys() == {"call", "if"} and _is_guarded_call(step):
+        return [CALL], False
     return [kind for kind in STEPS if kind.name in hinted], False
+
+
+def find_meant_kind(step: Mapping[str, object]) -> tuple[Kind, str] | None:
+    """Return the kind of step that an object without a kind was probably meant as, and the key that it lacks."""
+    for kind in STEPS:
+        first = kind.keys[0].name
+        if first in step and step[first] is None:
+            return kind, first
+    keys = {fold(key) for key, value in step.items() if value is not None}
+    for kind, tells in ((IF, {"then", "else", "elif"}), (FOR_EACH, {"do"}), (TRY, {"except"})):
+        if keys & tells:
+            return kind, kind.keys[0].name
+    return (CALL, "tool_name") if keys & {"arguments", "args"} else None
+
+
+def _is_guarded_call(step: Mapping[str, object]) -> bool:
+    """Whether a step with `if` is a call that is made only then: it has a call's keys, and no side of a branch."""
+    if any(IF.canonical(key) in ("then", "else", "elif") for key in step):
+        return False
+    keys = {CALL.canonical(key): value for key, value in step.items() if value is not None}
+    return isinstance(keys.get("tool_name"), str) and "arguments" in keys
 
 
 def _settle(kinds: list[Kind], step: Mapping[str, object]) -> list[Kind]:

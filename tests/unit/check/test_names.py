@@ -233,3 +233,56 @@ def test_depends_on_counts_as_a_use_and_goes_to_values_only() -> None:
 def test_python_names_follow_the_same_rules() -> None:
     assert codes('if True:\n    x = 1\nreturn f"{x}"') == ["TP202"]
     assert codes('for city in ["a"]:\n    w = get_weather(city=city)\nreturn w.city') == ["TP203"]
+
+
+@pytest.mark.parametrize("label", ["id", "step_id"])
+def test_a_loop_that_collects_nothing_has_no_value(label: str) -> None:
+    loop = {"for_each": ["a", "b"], "as": "e", "do": [W], label: "L"}
+    for name in ("L", "s1"):
+        found = only([loop, say(f"{{{name}}}")])
+        assert found.code == "TP203"
+        assert found.notes[0] == f"`{name}` is a loop, and a loop's value needs `collect`"
+        assert found.help == 'add `"collect": ...` to the loop: its value is then the list of what each round gives'
+    assert codes([{**loop, "result_variable": "all"}, say("{all}")]) == []
+
+
+@pytest.mark.parametrize("name", ["error", "e", "err", "exception"])
+def test_the_error_in_on_error_needs_a_try(name: str) -> None:
+    mail = {"tool_name": "send_email", "arguments": {"to": "a", "subject": "s", "body": f"{{{name}}}"}}
+    found = only([{**W, "on_error": {"do": [mail]}}, say("x")])
+    assert found.help == 'only a `try` gives the error a name: {"try": [...], "except": [...], "as": "error"}'
+    found = only([{"try": [W], "except": [mail]}, say("x")])
+    assert found.help == 'give the error a name: {"try": [...], "except": [...], "as": "error"}'
+    assert codes([{"try": [W], "except": [mail], "as": name}, say("x")]) == []
+    assert "try" not in (only([mail, say("x")]).help or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "expression"),
+    [
+        ("today", "date(now)"),
+        ("今天", "date(now)"),
+        ("current_date", "date(now)"),
+        ("current_time", "now"),
+        ("tomorrow", "add(date(now), days=1)"),
+        ("明天", "add(date(now), days=1)"),
+        ("yesterday", "add(date(now), days=-1)"),
+        ("后天", "add(date(now), days=2)"),
+    ],
+)
+def test_words_for_a_time_are_written_with_now(name: str, expression: str) -> None:
+    assert only([say(f"on {{{name}}}")]).help == f"`now` is the time of the run; write `{expression}`"
+    assert codes([say(f"on {{{expression}}}")]) == []
+
+
+@pytest.mark.parametrize("name", ["user_name", "姓名"])
+def test_a_placeholder_for_what_only_the_user_knows(name: str) -> None:
+    found = only([say(f"Dear {{{name}}}, hello")])
+    assert found.help == f"ask for it with `ask_user`, or write `{{{{{name}}}}}` for braces that are text"
+    assert codes([say(f"Dear {{{{{name}}}}}, hello")]) == []
+
+
+def test_an_unused_result_follows_from_any_error() -> None:
+    unused = [{**W, "result_variable": "v"}, W, say("{w.city}")]
+    assert codes(unused) == ["TP209"]
+    assert codes([*unused[:2], say("{w.nothing}")]) == ["TP306"]

@@ -95,3 +95,19 @@ def test_depends_on_an_unknown_step() -> None:
 
 def test_depends_on_earlier_steps_is_fine() -> None:
     assert codes([customer("a"), {"if": "a.email", "then": [PAY]}, customer("b", "a", "s2", "s3")]) == []
+
+
+def test_an_unknown_dependency_is_never_the_step_itself_or_a_later_one() -> None:
+    found = only([{**PAY, "depends_on": [0]}])
+    assert (found.code, found.help) == ("TP204", "steps are counted from 1; leave `depends_on` out where nothing is before")
+    assert found.notes == ()
+    found = only([customer("abcde", "abcdf"), customer("abcdg")])
+    assert (found.code, found.help, found.notes) == ("TP204", None, ())
+    found = only([customer("first"), customer("abcde", "abcdf"), customer("abcdg")])
+    assert (found.help, found.notes) == (None, ("steps before this one are known as `s1`, `first`",))
+
+
+def test_steps_without_a_name_of_their_own_are_called_by_their_ids() -> None:
+    first, second = ({**PAY, "arguments": {"account": "a", "amount": n}} for n in (1, 2))
+    assert only([{**first, "depends_on": ["s2"]}, second]).message == "`s1` is to wait for `s2`, which comes later"
+    assert only([{**first, "depends_on": ["s1"]}]).message.endswith("in a circle: `s1` -> `s1`")

@@ -21,7 +21,10 @@ KNOWN = ["get_weather", "send_email", "search_email", "list_files", "to", "北�
         ("北京气温", None),
         ("北京天汽", "北京天气"),
         ("teleport", None),
-        ("ot", "to"),
+        ("ot", None),
+        ("TO", "to"),
+        ("t_o", "to"),
+        ("s", None),
         ("", None),
     ],
 )
@@ -41,3 +44,10 @@ def test_about_a_third_of_the_letters_may_differ() -> None:
 
 def test_a_longer_name_than_any_is_looked_at_quickly() -> None:
     assert nearest("x" * 10_000, ["y" * 10]) is None
+
+
+def test_a_name_of_one_or_two_letters_is_suggested_only_when_spelt_alike() -> None:
+    assert nearest("w", ["y"]) is None
+    assert nearest("s0", ["s1"]) is None
+    assert nearest("W", ["w", "v"]) == "w"
+    assert nearest("wat", ["way"]) == "way"

@@ -70,14 +70,51 @@ def value(text: str, **scope: Any) -> Any:
         ("10-20", 10),
         ("A-7", 7),
         ("(3) -2", 3),
-        ("2024-05-19", 2024),
-        ("12:30", 12),
+        ("零下3度", -3),
+        ("零下 3.5", -3.5),
+        ("今天零下约3度", -3),
+        ("零下摄氏 3 度", -3),
+        ("零上3度", 3),
+        ("负3", -3),
+        ("負 3", -3),
+        ("正负3", 3),
+        ("住宿自负300元", 300),
+        ("2胜3负4平", 2),
+        ("minus 3 degrees", -3),
+        ("3°C below zero", -3),
+        ("3 degrees Celsius below zero", -3),
+        ("-3 below the mean", -3),
+        ("–3°C", -3),
+        ("三", 3),
+        ("负三", -3),
+        ("零下十二度", -12),
+        ("三点五", 3.5),
+        ("三百零五", 305),
+        ("三千五百", 3500),
+        ("一亿二千万", 120000000),
+        ("二〇二六", 2026),
+        ("十", 10),
+        ("一百一十", 110),
+        ("1.234,56", 1234.56),
+        ("1.234.567,8 EUR", 1234567.8),
+        ("-1.234,56 €", -1234.56),
+        ("1.234.567.890,5", 1234567890.5),
+        ("12,50 €", 12.5),
+        ("€ 12,50", 12.5),
+        ("€12,500", 12500),
+        ("1'234.50", 1234.5),
+        ("1\u00a0234\u202f567", 1234567),
+        ("0.123,45", 0.123),
+        ("2026-01-02: 7°C", 7),
+        ("1月2日气温零下5度", -5),
+        ("at 09:30 it had 4°C", 4),
+        ("python 3.11.2 has 5 bugs", 5),
+        ("2026年", 2026),
         (".5", 0.5),
         ("0.1", 0.1),
         ("1e3", 1000),
         ("1e30", 1e30),
         ("6.02e23", 6.02e23),
-        ("v1.2.3", 1.2),
         ("007", 7),
         ("3.0", 3),
         ("no 3 of 5", 3),
@@ -88,6 +125,43 @@ def test_the_first_number_in_a_text(text: str, expected: float) -> None:
     found = value("number(t)", t=text)
     assert found == expected
     assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-02",
+        "2026/1/2",
+        "02.01.2026",
+        "2026年1月2日",
+        "2026-01-02T09:30:00+08:00",
+        "2026-01-02 09:30",
+        "12:30",
+        "v1.2.3",
+        "192.168.1.1",
+        "138-0013-8000",
+        "010-12345678",
+        "+86 138 0013 8000",
+    ],
+)
+def test_dates_versions_and_telephone_numbers_are_no_numbers(text: str) -> None:
+    with pytest.raises(EvaluationError, match="there is no number") as raised:
+        value("number(t)", t=text)
+    assert "is a date, a time, a version" in (raised.value.help or "")
+    assert value("number(t, None)", t=text) is None
+    assert value("find_numbers(t)", t=text + ", 5") == [5]
+
+
+@pytest.mark.parametrize(
+    "text", ["一般", "万一", "十分", "一万二", "百三", "三千万亿千", "一二十", "气温三度", "零下", "点五"]
+)
+def test_words_with_chinese_numerals_are_no_numbers(text: str) -> None:
+    assert value("number(t, None)", t=text) is None
+
+
+def test_a_comma_with_two_readings_is_refused() -> None:
+    with pytest.raises(EvaluationError, match="one number or two"):
+        value("number('1.234,567')")
 
 
 def test_number_of_other_values() -> None:
@@ -122,6 +196,7 @@ def test_number_never_fails_otherwise(text: str) -> None:
 def test_find_numbers() -> None:
     assert value("find_numbers('3 apples, -2.5 and 1.2万; A-7, 10-20')") == [3, -2.5, 12000, 7, 10, 20]
     assert value("find_numbers('none')") == []
+    assert value("find_numbers('3 - 5; 3 -5; 零下3到-5度; 3,5,7')") == [3, 5, 3, -5, -3, -5, 3, 5, 7]
     assert value("sum(find_numbers('￥1,200 + ￥300.50'))") == 1500.5
 
 

@@ -7,7 +7,7 @@ import math
 from toolplan.expressions.faults import ArgumentFault, Fault, shown
 from toolplan.expressions.functions.registry import MISSING, NotGiven, as_number, as_text, as_whole, fitting, function
 from toolplan.expressions.limits import Budget
-from toolplan.expressions.numerals import numbers_in
+from toolplan.expressions.numerals import numbers_in, passed_over
 from toolplan.values import Json
 
 __all__ = ["power"]
@@ -125,7 +125,12 @@ def _number(budget: Budget, text: Json, default: Json | NotGiven = MISSING) -> J
         for found in numbers_in(text):
             return found
         if isinstance(default, NotGiven):
-            raise Fault(f"there is no number in {shown(text)}", help="give a stand-in: `number(text, 0)`")
+            help = "give a stand-in: `number(text, 0)`"
+            if other := passed_over(text):
+                separator = next(character for character in other if not character.isdigit())
+                part = f"`int(text.split({separator!r})[0])`"
+                help = f"`{other[:40]}` is a date, a time, a version or the like; take the part that is meant: {part}"
+            raise Fault(f"there is no number in {shown(text)}", help=help)
         return default
     if text is None and not isinstance(default, NotGiven):
         return default

@@ -17,7 +17,10 @@ from toolplan.parse.python_notation.fstrings import Unreadable
 from toolplan.parse.python_notation.text import MAX_CHARACTERS, read_text
 from toolplan.parse.python_notation.vocabulary import WORDS
 
-__all__ = ["find_bare_program", "find_likely_program", "find_program"]
+__all__ = ["find_bare_program", "find_likely_program", "find_meant_program", "find_program"]
+
+MAX_LEAD_IN = 200
+"""Longer text before a fence explains something; what the fence holds is then an example of it."""
 
 _TAGS = "think|thinking|thought|reasoning|reflection|scratchpad"
 _THINKING = re.compile(rf"\s*<({_TAGS})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -46,6 +49,7 @@ _CODE_LINE = re.compile(
     )""",
     re.VERBOSE,
 )
+_ANSWERING = WORDS - {"input", "max_iterations", "print"}
 _DOING = (
     ast.Assign,
     ast.AsyncFunctionDef,
@@ -76,6 +80,29 @@ def find_program(reply: str, tools: Collection[str] = (), name: str = "plan") ->
     if programs:
         return Source(next(iter(programs)), name)
     return find_bare_program(text, tools, name)
+
+
+def find_meant_program(
+    reply: str, tools: Collection[str] = (), name: str = "plan", *, lead_in: bool = True
+) -> Source | None:
+    """Return the fenced program that a reply is, where nobody said that there must be one.
+
+    Behind its fence there is nothing; before it, unless it is all of the reply, there is at most a short lead-in that
+    asks nothing (none without `lead_in`), and it calls a tool or gives an answer. Other code is an example in prose.
+    """
+    text = _without_thinking(reply)
+    opening = _OPENING.search(text)
+    if opening is None:
+        return None
+    program, end = _block(text, opening)
+    before, behind = text[: opening.start()].strip("\ufeff \t\r\n"), _THINKING.sub("", text[end:])
+    if behind.strip() or program not in _fenced(text, tools):
+        return None
+    if before and not (
+        lead_in and len(before) <= MAX_LEAD_IN and "?" not in before and "？" not in before and _acts(program, tools)
+    ):
+        return None
+    return Source(program, name)
 
 
 def find_bare_program(reply: str, tools: Collection[str] = (), name: str = "plan") -> Source | None:
@@ -159,6 +186,29 @@ def _is_broken(text: str) -> bool:
 def _has_code_lines(text: str) -> bool:
     lines = [line for line in text.splitlines() if line.strip()]
     return len(lines) > 1 and sum(bool(_CODE_LINE.match(line)) for line in lines) > 0.6 * len(lines)
+
+
+def _acts(program: str, tools: Collection[str]) -> bool:
+    """Return whether a program calls a tool (anything, where the tools are not known) or gives an answer."""
+    try:
+        body = read_text(Source(program)).body
+    except Unreadable:
+        words = "|".join(map(re.escape, (*tools, *_ANSWERING)))
+        return re.search(rf"(?<![\w.])(?:{words})\s*\(|^\s*return\b", program, re.MULTILINE) is not None
+    stack: list[ast.AST] = [*body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Return):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            called = node.func.id
+            if called in _ANSWERING or (called in tools if tools else called not in WORDS):
+                return True
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):  # its `return` gives the caller something
+            stack += [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+        else:
+            stack += ast.iter_child_nodes(node)
+    return False
 
 
 def _calls(node: ast.stmt, tools: Collection[str]) -> bool:
