@@ -101,8 +101,6 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "continue": [{"continue": True}],
 }
 SPELLINGS = [(kind, key.name, also) for kind in (PLAN, *STEPS) for key in kind.keys for also in key.also]
-NOT_BESIDE_IF = {"action", "api", "call", "name"}
-"""See `open.md`: spellings of `tool_name` that a condition on the call hides."""
 
 
 @pytest.mark.parametrize(("kind", "key", "also"), SPELLINGS, ids=lambda each: getattr(each, "name", each))
@@ -110,8 +108,6 @@ def test_another_spelling_means_the_same(kind: Kind, key: str, also: str) -> Non
     samples = [sample for sample in SAMPLES[kind.name] if key in sample]
     assert samples
     for sample in samples:
-        if also in NOT_BESIDE_IF and "if" in sample:
-            continue
         told = {"type": kind.types[0]} if kind.types else {}
         respelt = {also if name == key else name: value for name, value in sample.items()}
         assert read(told | respelt, kind) == read(sample, kind)

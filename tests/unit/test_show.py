@@ -36,7 +36,7 @@ def plan_of(value: Any) -> Plan:
         ({**CALL, "on_error": {"default": []}}, {**CALL, "on_error": {"value": []}}),
         ({**CALL, "after": "s1"}, {**CALL, "depends_on": ["s1"]}),
         ({**CALL, "when": "x"}, {"if": "x", "then": [CALL]}),
-        ({"if": {"left": "a", "op": "<", "right": 5}, "then": CALL}, {"if": "'a' < 5", "then": [CALL]}),
+        ({"if": {"left": "a", "op": "<", "right": 5}, "then": CALL}, {"if": "a < 5", "then": [CALL]}),
         ({"for each": "x in xs", "steps": CALL}, {"for_each": "xs", "as": "x", "do": [CALL]}),
         ({"set": [{"name": "a", "value": "'t'"}]}, {"let": {"a": "'t'"}}),
         ({"let": {"a": "5", "b": "x + 1"}}, {"let": {"a": 5, "b": "x + 1"}}),

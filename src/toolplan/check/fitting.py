@@ -108,13 +108,13 @@ class Fitting:
                 return [self._wrong(name, template, found, target)]
         if may_be_null(found) and not null_fits and found != NULL:
             words = (words_of(template), str(found), origin_of(template, self.results, self.tools), _stand_in(target))
-            return [say.nullable_argument(spot_of(template), self.tool.name, name, kind_word(target), *words)]
+            return [say.nullable_argument(spot_of(template), self.tool.name, name, kind_word(target, named=1), *words)]
         return []
 
     def _wrong(self, name: str, template: Template, found: Type, target: Type) -> Diagnostic:
         if isinstance(template, Literal):
             value = shorten(template.value)
-            problem = f"must be {kind_word(target)}, but is {value}"
+            problem = f"must be {kind_word(target, named=1)}, but is {value}"
             return self._unfit(template.place, name, problem, f"found {value}", None)
         expected, but = _contrasted(target, found)
         words = words_of(template)
@@ -169,7 +169,7 @@ def _converts(tool: Tool, found: Type, target: Type) -> bool:
 
 def _contrasted(target: Type, found: Type) -> tuple[str, str]:
     """Return the words for what is expected and what was found, such that they differ."""
-    expected, but = kind_word(target), kind_word(found)
+    expected, but = kind_word(target, named=1), kind_word(found)
     if expected != but:
         return expected, but
     if isinstance(target, ObjectType) and isinstance(found, ObjectType):

@@ -18,6 +18,7 @@ from toolplan.check.definitions import Definitions
 from toolplan.check.spots import part_place, result_place
 from toolplan.diagnostics import Diagnostic, Place
 from toolplan.diagnostics import names as say
+from toolplan.diagnostics.reading import no_condition
 from toolplan.expressions import Expression, Fields, Hole, Literal, Reference, Template
 from toolplan.expressions.templates import holes, names_of, rename, settle, unread
 from toolplan.expressions.types import ObjectType, Type, from_schema, members
@@ -293,6 +294,8 @@ class _Names:
 
     def expression(self, expression: Expression, scope: Scope) -> Expression:
         """Return a condition with its names resolved."""
+        if _is_no_test(expression.tree):
+            self.found.append(no_condition(expression.place, expression.text))
         self.used |= expression.names
         if expression.names <= scope.keys():
             return expression
@@ -415,6 +418,17 @@ def _met(a: Scope | None, b: Scope | None) -> Scope | None:
     if a is None or b is None:
         return b if a is None else a
     return {name: step for name, step in a.items() if name in b}
+
+
+def _is_no_test(tree: ast.expr) -> bool:
+    """Whether an expression is text, a list or an object written out: as a condition it says nothing."""
+    if isinstance(tree, ast.Constant):
+        return isinstance(tree.value, str)
+    if isinstance(tree, ast.JoinedStr):
+        return any(isinstance(part, ast.Constant) for part in tree.values)
+    if isinstance(tree, ast.Dict):
+        return None not in tree.keys
+    return isinstance(tree, ast.List | ast.Tuple | ast.Set) and not any(isinstance(i, ast.Starred) for i in tree.elts)
 
 
 def _first_use(tree: ast.expr, name: str) -> ast.AST:

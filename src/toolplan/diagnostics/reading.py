@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from toolplan.diagnostics.diagnostic import Diagnostic, Mark, explained, nearest
 from toolplan.diagnostics.source import NOWHERE, Place
@@ -16,6 +17,7 @@ __all__ = [
     "given_twice",
     "missing_key",
     "mixed_step",
+    "no_condition",
     "no_plan",
     "not_a_name",
     "not_a_plan",
@@ -307,6 +309,15 @@ def missing_key(place: Place, kind: str, key: str, shape: str) -> Diagnostic:
 def wrong_kind(place: Place, key: str, expected: str, found: str, help: str | None = None) -> Diagnostic:
     """A key that holds something else than it must."""
     return Diagnostic("", f"`{key}` must be {expected}, found {found}", place, f"expected {expected}", help=help)
+
+
+def no_condition(place: Place, written: str) -> Diagnostic:
+    """Text, a list or an object written out as a condition: whatever it holds, it decides nothing."""
+    return replace(
+        wrong_kind(place, "", "", "", "write a comparison, for example `w.temperature < 5`"),
+        message=f"a condition must depend on something, found the constant {_quoted(written)}",
+        label="always the same",
+    )
 
 
 @explained(

@@ -44,7 +44,8 @@ class Unread:
     """A brace group that looks like an expression and cannot be read as one; it stays literal text.
 
     `names` are the plain names in it. If one of them is in scope, its author probably meant an expression; with
-    `is_python` it is one, only not of this language. With `is_call` it was probably meant in any case: `{date.today()}`.
+    `is_python` it is one, only not of this language. With `is_call` it was probably meant as one in any
+    case: `{date.today()}`.
     """
 
     raw: str

@@ -44,6 +44,32 @@ _ELSEWHERE: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
         (r";", "an expression is one value; `;` has no place in it", "use several steps"),
     )
 )
+_WORDS: dict[str, str] = {
+    word: meant
+    for meant, words in {
+        "write `and`": "AND 且 并且 而且 以及 同时",
+        "write `is`, as in `x is None`": "IS",
+        "write `or`": "OR 或 或者 或是",
+        "write `not`": "NOT 非",
+        "write `y in x`": "contains CONTAINS includes 包含 含有 包括",
+        "write `y not in x`": "不包含 不含",
+        "write `>`": "大于 高于 超过 多于 gt GT",
+        "write `<`": "小于 低于 少于 不到 lt LT",
+        "write `>=`": "大于等于 不小于 不低于 不少于 至少 gte GTE ge GE",
+        "write `<=`": "小于等于 不大于 不高于 不超过 不多于 至多 lte LTE le LE",
+        "write `==`": "等于 是 为 eq EQ equals",
+        "write `!=`": "不等于 不是 不为 ne NE neq NEQ",
+        "write `x.startswith(y)`": "startswith startsWith starts_with 开头是",
+        "write `x.endswith(y)`": "endswith endsWith ends_with 结尾是",
+        "write `y in x`, or `x.startswith(y)`": "LIKE like matches",
+        "write `a <= x <= b`": "BETWEEN between 介于",
+    }.items()
+    for word in words.split()
+}
+"""The operators of other languages that are words, each with what it is here."""
+_WORD = re.compile(r"(?<![\w.])(?:" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")(?![\w(.])")
+_OPERAND = re.compile(r"[\w)]\.\w|[0-9'\"<>()\[\]]|==|!=")
+"""What tells a condition from a sentence."""
 _STATEMENT = re.compile(
     r"\s*(import|from|def|class|return|for|while|if|with|try|raise|del|global|assert|pass|break|continue)\b"
 )
@@ -100,6 +126,8 @@ def explain_syntax(text: str, error: Exception, shift: int) -> tuple[str, int, i
             if pattern.pattern.startswith("(?<![<>") and _inside_call(plain, match.start()):
                 continue
             return message, *match.span(), help
+    if _OPERAND.search(text) and (word := _WORD.search(plain)):
+        return f"`{word.group()}` is not an operator here", *word.span(), _WORDS[word.group()]
     said = str(getattr(error, "msg", None) or error)
     said = re.sub(r" \(<unknown>.*\)| \(detected at line \d+\)", "", said)
     if said.startswith("invalid syntax"):

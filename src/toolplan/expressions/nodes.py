@@ -89,7 +89,7 @@ def _field(infer: Inference, base: Type, name: str, node: ast.expr, owner: ast.e
         return lambda: say.unknown_field(
             infer.last_word(node, name), infer.words(owner), name, base.name or "this object", fields
         )
-    words = (infer.words(owner), kind_word(base), name, str(base))
+    words = (infer.words(owner), _plain_kind(base), name, str(base))
     return lambda: say.no_fields(infer.last_word(node, name), *words, _field_instead(base, name, words[0]))
 
 

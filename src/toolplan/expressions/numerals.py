@@ -73,6 +73,7 @@ _HAN_NUMERAL = re.compile(
     r"\s*(?P<sign>零下|[负負])?(?P<whole>[零〇一二两三四五六七八九十百千万亿]+)(?:点(?P<fraction>[零〇一二三四五六七八九]+))?"
     r"(?:摄氏度|度|元|个|天|人|次|岁|件|份|张|级|名|位|小时|分钟)?\s*"
 )
+_MIXED = re.compile(rf"[一二两三四五六七八九十][百千万亿]{_DIGIT}")
 MAX_DIGITS = 400
 _SEPARATORS = re.compile(r"[,，'’\s]")
 _EXACT = Context(prec=2_000)
@@ -90,6 +91,9 @@ def numbers_in(text: str) -> Iterator[int | float]:
         if other := _NO_NUMBER.match(text, digit.start()):
             at = other.end()
             continue
+        if _MIXED.match(text, max(0, digit.start() - 2), digit.end()):
+            begun = text[digit.start() - 2 : digit.end()]
+            raise Fault(f"the number `{begun}` begins in Chinese numerals and goes on in digits")
         match = _NUMBER.search(text, max(at, digit.start() - 8))
         assert match is not None
         at = match.end()

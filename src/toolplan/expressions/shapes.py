@@ -430,12 +430,15 @@ def _text(found: Type, depth: int) -> str:
     return "Any"
 
 
-def kind_word(found: Type) -> str:
-    """Return the everyday words for a type: `text`, `a number`, `a list`, `text or null`; known values are named."""
+def kind_word(found: Type, *, named: int = 2) -> str:
+    """Return the everyday words for a type: `text`, `a number`, `a list`, `text or null`.
+
+    Texts of which few are possible are named, when they are at least `named`: one alone is a text that somebody wrote.
+    """
     words: list[str] = []
     for member in sorted(members(found), key=_is_null):
         if isinstance(member, Scalar):
-            few = member.values is not None and member.kind == "text" and len(member.values) <= 6
+            few = member.values is not None and member.kind == "text" and named <= len(member.values) <= 6
             words += sorted(repr(value) for value in member.values or ()) if few else [_WORDS[member.kind]]
         elif isinstance(member, ListType):
             words.append("a list")

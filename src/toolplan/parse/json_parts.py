@@ -245,26 +245,17 @@ class Parts:
             except ExpressionError as error:
                 raise Problem(self._unreadable(value, place, error, is_test=True)) from None
             assert isinstance(operand, Expression)
-            return self._sensible(operand, place)
+            return operand
         whole = self.references.whole if self.references is not None else _no_reference
         text = None
         try:
             text = condition_text(value, self.labels, whole)
-            test = parse_expression(text, place)
+            return parse_expression(text, place)
         except UnreadableCondition as error:
             at, found = place.child(*error.key), describe(_inside(value, error.key))
             raise Problem(say.wrong_kind(at, str(at.path[-1]), str(error), found, error.help)) from None
         except ExpressionError as error:
             raise Problem(say.unreadable_expression(place, error.message, error.help, text)) from None
-        return self._sensible(test, place)
-
-    def _sensible(self, test: Expression, place: Place) -> Expression:
-        """Return the test, unless it is text, a list or an object written out, which says nothing."""
-        if _is_no_test(test.tree):
-            key = str(place.path[-1]) if place.path else "if"
-            found = f"the constant {test.text.strip()[:60]}"
-            raise Problem(say.wrong_kind(place, key, "true or false", found, COMPARE))
-        return test
 
     def _unreadable(self, value: Json, place: Place, error: ExpressionError, *, is_test: bool = False) -> Diagnostic:
         """Return the diagnostic for a wrong expression in `value`, at its own place.
@@ -342,13 +333,6 @@ def _inside(value: Json, path: tuple[str | int, ...]) -> Json:
         if isinstance(value, dict):
             value = value.get(str(key))
     return value
-
-
-def _is_no_test(tree: ast.expr) -> bool:
-    """Whether an expression is text, a list or an object written out: as a condition it says nothing."""
-    if isinstance(tree, ast.Constant):
-        return isinstance(tree.value, str)
-    return isinstance(tree, ast.JoinedStr | ast.List | ast.Tuple | ast.Dict | ast.Set)
 
 
 def _is_like_prose(tree: ast.expr) -> bool:

@@ -21,7 +21,7 @@ def check_all(machine: Machine) -> None:
     running = [inst for inst in machine.running.values() if inst.node.tool is not None]
     _i1_inputs_have_values(running)
     _i2_one_attempt(running)
-    _i4_no_conflict(running)
+    _i8_no_conflict(running)
 
 
 def _i1_inputs_have_values(running: Sequence[Instance]) -> None:
@@ -35,11 +35,11 @@ def _i2_one_attempt(running: Sequence[Instance]) -> None:
     assert len({id(inst) for inst in running}) == len(running), "I2: a step has two running attempts"
 
 
-def _i4_no_conflict(running: Sequence[Instance]) -> None:
+def _i8_no_conflict(running: Sequence[Instance]) -> None:
     for position, first in enumerate(running):
         for second in running[position + 1 :]:
             if _conflict(first, second) and not _claimed_independent(first, second):
-                raise AssertionError(f"I4: {story(first)} and {story(second)} run together, but their effects conflict")
+                raise AssertionError(f"I8: {story(first)} and {story(second)} run together, but their effects conflict")
 
 
 def _conflict(a: Instance, b: Instance) -> bool:

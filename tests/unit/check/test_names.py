@@ -250,9 +250,9 @@ def test_a_loop_that_collects_nothing_has_no_value(label: str) -> None:
 def test_the_error_in_on_error_needs_a_try(name: str) -> None:
     mail = {"tool_name": "send_email", "arguments": {"to": "a", "subject": "s", "body": f"{{{name}}}"}}
     found = only([{**W, "on_error": {"do": [mail]}}, say("x")])
-    assert found.help == 'only a `try` gives the error a name: {"try": [...], "except": [...], "as": "error"}'
+    assert found.help == f'only a `try` gives the error a name: {{"try": [...], "except": [...], "as": "{name}"}}'
     found = only([{"try": [W], "except": [mail]}, say("x")])
-    assert found.help == 'give the error a name: {"try": [...], "except": [...], "as": "error"}'
+    assert found.help == f'give the error a name: {{"try": [...], "except": [...], "as": "{name}"}}'
     assert codes([{"try": [W], "except": [mail], "as": name}, say("x")]) == []
     assert "try" not in (only([mail, say("x")]).help or "")
 

@@ -99,7 +99,10 @@ def test_depends_on_earlier_steps_is_fine() -> None:
 
 def test_an_unknown_dependency_is_never_the_step_itself_or_a_later_one() -> None:
     found = only([{**PAY, "depends_on": [0]}])
-    assert (found.code, found.help) == ("TP204", "steps are counted from 1; leave `depends_on` out where nothing is before")
+    assert (found.code, found.help) == (
+        "TP204",
+        "steps are counted from 1; leave `depends_on` out where nothing is before",
+    )
     assert found.notes == ()
     found = only([customer("abcde", "abcdf"), customer("abcdg")])
     assert (found.code, found.help, found.notes) == ("TP204", None, ())

@@ -352,3 +352,13 @@ pay(account="a", amount=c.name)
 """
     found = only(program)
     assert (found.code, found.message) == ("TP304", "`amount` must be a number, but `c.name` is text")
+
+
+def test_a_text_that_stands_there_is_called_text() -> None:
+    loop = only([{"for_each": "'ab'", "as": "e", "do": [{"note": "{e}"}]}])
+    assert (loop.code, loop.message) == ("TP315", "a loop needs a list, but `'ab'` is text")
+    orders = {"tool_name": "list_orders", "arguments": {"customer_id": "c"}, "result_variable": "o"}
+    unequal = only([orders, {"answer": "{o[0].status == 'opened'}"}])
+    assert unequal.code == "TP310"
+    assert unequal.message.startswith("`o[0].status` is 'open', 'paid' or 'shipped' and `'opened'` is text;")
+    assert unequal.help == "did you mean 'open'?"

@@ -164,6 +164,12 @@ def test_a_comma_with_two_readings_is_refused() -> None:
         value("number('1.234,567')")
 
 
+def test_a_number_in_two_kinds_of_numerals_is_refused() -> None:
+    with pytest.raises(EvaluationError, match="`三万5` begins in Chinese numerals"):
+        value("number('共三万5千元')")
+    assert value("number('3万5千')") == 35000
+
+
 def test_number_of_other_values() -> None:
     assert value("number(5)") == 5
     assert value("number(2.5)") == 2.5

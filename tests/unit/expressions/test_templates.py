@@ -308,7 +308,8 @@ def test_a_bare_name_can_become_a_path() -> None:
         ("{order.items.append(1)}", "order", "`append` would change a value"),
         ("{names.map(x)}", "names", "no method is named `map`"),
         ("{w.temp && ok}", "w", "`&&`"),
-        ("a { color: red; }", "color", "not a format spec"),
+        ("a { color: red; }", "color", "a format does not begin with a space"),
+        ("a {color:red;}", "color", "not a format spec"),
     ],
 )
 def test_a_group_that_looks_like_an_expression_and_is_none_is_noted(text: str, name: str, problem: str) -> None:

@@ -58,8 +58,8 @@ def test_a_whole_text_keeps_its_type(written: Any, value: Json):
 @pytest.mark.parametrize(
     ("written", "value"),
     [
-        ("Dear ${u.name}: ${u.total}", "Dear Kim: 12"),
-        ("5 * $u.Exchange Rate$", "5 * 1.5"),
+        ("5 * $u.total$", "5 * 12"),
+        ("$u.items[0].id$ of $u.total$", "7 of 12"),
         ("Dear $u.name$, {u.total}", "Dear Kim, 12"),
         ("see #E1.name", "see Kim"),
     ],
@@ -67,6 +67,30 @@ def test_a_whole_text_keeps_its_type(written: Any, value: Json):
 def test_inside_longer_text(written: str, value: str):
     first = {"result_variable": "u", "id": "E1"}
     assert argument(written, first=first) == value
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("Dear ${u.name}: ${u.total}", "Dear Kim: 12"),
+        ("${stranger} and ${u.total}", "${stranger} and 12"),
+        ("{u.name}: ${u.total}", "Kim: $12"),
+    ],
+)
+def test_a_dollar_before_a_brace_belongs_to_the_hole_where_whole_texts_are_written_so(written: str, value: str):
+    assert argument(written, more="${u.name}") == value
+
+
+@pytest.mark.parametrize("more", ["x", "{u.name}", "${u.total} or", '{"a": 1}'])
+def test_a_dollar_before_a_brace_is_money_elsewhere_whatever_other_texts_hold(more: str):
+    assert argument("total: ${u.total}", more=more) == "total: $12"
+
+
+@pytest.mark.parametrize(
+    "written", ["costs $u.total and $5 more", "now $u.name $1 off", "$u.a, b$ x", "$u.Exchange Rate$ x"]
+)
+def test_prose_up_to_the_next_dollar_is_no_field(written: str):
+    assert argument(written) == written
 
 
 @pytest.mark.parametrize(
