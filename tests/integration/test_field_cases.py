@@ -1,4 +1,4 @@
-"""Ways in which tool calling breaks in practice (`tests/data/field_cases`): plans, and what the engine shows of the rest.
+"""Ways in which tool calling breaks in practice (`tests/data/field_cases`): plans, and what the engine shows of others.
 
 Kind B (schemas) has a module of its own, `tests/unit/tools/test_field_cases_schema.py`. `NOT_YET` names every case that
 the product does not support so far, with the part that is missing; a case is in exactly one place.

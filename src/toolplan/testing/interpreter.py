@@ -62,6 +62,8 @@ class _Failed(Exception):
         super().__init__(message)
         self.message = message
         self.replan = replan
+        self.ends_plan = False
+        """One of the equals reached an end of the plan after another had failed: nothing after them is reached."""
 
 
 class _Leave(Exception):
@@ -271,8 +273,10 @@ class _Run:
                     except EvaluationError as error:
                         raise _Failed(error.message) from None
             except _Failed as error:
+                ends = error.ends_plan or (failure is not None and failure.ends_plan)
                 failure = failure or error
-                if carried:
+                failure.ends_plan = ends
+                if carried or ends:
                     break
             except _Leave as left:
                 if left.how == "continue":
@@ -287,6 +291,7 @@ class _Run:
                     assert outer is not None
                     outer[name] = env[name]
         if failure is not None:
+            failure.ends_plan = failure.ends_plan or leave is not None
             raise failure
         if leave is not None:
             raise leave
