@@ -509,7 +509,7 @@ def test_ctrl_c_in_a_terminal_gives_it_back(shell) -> None:
     shell.wait_until("running")
     terminal.type("\x03")
     assert terminal.end() == 130
-    assert any(line.startswith("· s1 ") for line in terminal.lines)
+    assert any(line.startswith("- s1 ") for line in terminal.lines), terminal.lines
 
 
 def test_a_demo_shows_the_recorded_reply_as_it_comes(shell) -> None:

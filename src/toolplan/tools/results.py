@@ -44,7 +44,7 @@ class Results:
 
         Raises `ResultRefused`, naming `tool`, when there is none, or when it is not what the tool declares.
         """
-        kind = type(raw)
+        kind = typing.cast("type[object]", type(raw))
         if kind is self._scalar and ((kind is not float and kind is not int) or -MAX_INTEGER < raw < MAX_INTEGER):
             return raw  # NaN is not less than anything
         written = self._written(raw, tool)
