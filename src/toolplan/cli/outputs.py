@@ -55,7 +55,7 @@ def print_result(result: Result, language: Tongue, *, as_json: bool) -> int:
         say_json(result.to_dict())
         return code
     words = WORDS[language]
-    if result.answer:
+    if result.answer and not result.approvals:  # what stands there then is said below, for people at a terminal
         say(result.answer)
     if result.outcome == "waiting" and result.approvals:
         steps = words["join"].join(f"{call.step} ({call.tool})" for call in result.approvals)

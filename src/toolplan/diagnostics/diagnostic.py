@@ -126,10 +126,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the one known name that `name` was probably meant to be, or None.
 
     Case and underscores are folded; about a third of the letters may differ (Damerau-Levenshtein distance, optimal
-    string alignment variant), so none in a name of one or two. Two equally near names give none.
+    string alignment variant), so none in a name of one or two; of two Chinese characters, which say as much as four
+    letters, one may. Two equally near names give none.
     """
     folded = _fold(name)
-    allowed = len(folded) // 3
+    wide = sum(ch >= "\u2e80" for ch in folded)
+    allowed = max(len(folded) // 3, 1 if wide >= 2 else 0)
     ranked: list[tuple[int, str]] = []
     for candidate in dict.fromkeys(known):
         other = _fold(candidate)

@@ -51,3 +51,8 @@ def test_a_name_of_one_or_two_letters_is_suggested_only_when_spelt_alike() -> No
     assert nearest("s0", ["s1"]) is None
     assert nearest("W", ["w", "v"]) == "w"
     assert nearest("wat", ["way"]) == "way"
+
+
+def test_a_chinese_character_says_as_much_as_two_letters() -> None:
+    assert nearest("可接", ["可借", "书名"]) == "可借"
+    assert nearest("价", ["借"]) is None
