@@ -290,6 +290,8 @@ class Plan:
 
 def blocks_of(step: Step) -> tuple[Block, ...]:
     """Return the step's bodies in written order; `on_error: do` counts as one."""
+    if isinstance(step, Call | AskModel):  # by far the commonest, so the first to be asked for
+        return (step.on_error.do,) if step.on_error.do else ()
     if isinstance(step, If):
         return (step.then, step.otherwise)
     if isinstance(step, ForEach | While):
@@ -298,8 +300,6 @@ def blocks_of(step: Step) -> tuple[Block, ...]:
         return (step.members,)
     if isinstance(step, Try):
         return (step.body, step.handler)
-    if isinstance(step, Call | AskModel) and step.on_error.do:
-        return (step.on_error.do,)
     return ()
 
 
@@ -309,8 +309,9 @@ def walk(steps: Sequence[Step]) -> Iterator[Step]:
     while stack:
         step = stack.pop()
         yield step
-        for block in reversed(blocks_of(step)):
-            stack.extend(reversed(block))
+        if blocks := blocks_of(step):
+            for block in reversed(blocks):
+                stack.extend(reversed(block))
 
 
 def assigned_names(steps: Sequence[Step]) -> frozenset[str]:
