@@ -41,7 +41,6 @@ MAX_STEPS = 600_000
 BYTES_PER_STEP = 64
 MAX_INT = 1 << 10_000
 """Whole numbers stay below this; it has 3,011 digits, fewer than CPython is willing to print."""
-MAX_FLOAT = 1.7976931348623157e308
 MAX_VALUE_DEPTH = 200
 MAX_WEIGHT = 4_000_000
 """Weight of a value that leaves an expression: one for each scalar, one for every 64 characters of text."""

@@ -22,6 +22,7 @@ def check_all(machine: Machine) -> None:
     _i1_inputs_have_values(running)
     _i2_one_attempt(running)
     _i8_no_conflict(running)
+    _i9_nothing_can_fail_before_an_effect(running)
 
 
 def _i1_inputs_have_values(running: Sequence[Instance]) -> None:
@@ -40,6 +41,17 @@ def _i8_no_conflict(running: Sequence[Instance]) -> None:
         for second in running[position + 1 :]:
             if _conflict(first, second) and not _claimed_independent(first, second):
                 raise AssertionError(f"I8: {story(first)} and {story(second)} run together, but their effects conflict")
+
+
+def _i9_nothing_can_fail_before_an_effect(running: Sequence[Instance]) -> None:
+    for inst in running:
+        if inst.node.effect:
+            frame = inst.frame
+            equals = (*frame.equals, (frame.path, inst.index)) if frame.parallel else frame.equals
+            earlier = frame.scope.blocker(inst.path, equals)
+            assert earlier is None, (
+                f"I9: {story(inst)} runs, but what stands at {earlier and earlier.path} can still fail"
+            )
 
 
 def _conflict(a: Instance, b: Instance) -> bool:

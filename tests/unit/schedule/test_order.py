@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from toolplan.parse import parse
+from toolplan.schedule import CallSucceeded, Command, FinishRun, Machine, Program, StartRun
 from toolplan.testing import Simulation, simulate
 from toolplan.tools import ToolSet, tool
 
@@ -240,6 +241,23 @@ def test_the_longest_chain_starts_first() -> None:
     steps = [call("look", city="short"), call("slow", result="a", value=1), call("slow", result="b", value="{a}")]
     simulation = run(*steps, max_concurrency=1)
     assert [name for name, *_ in simulation.spans] == ["slow", "look", "slow"] or simulation.spans[0][0] == "slow"
+
+
+def test_the_same_events_give_the_same_commands() -> None:
+    body = [call("look", result="n", city="{'x' * (i + 1)}"), {"if": "n > 1", "then": [call("send", to="ann")]}]
+    plan: Any = parse(json.dumps([{"for_each": [0, 1, 2], "as": "i", "do": body}, {"answer": "done"}]), tools=TOOLS)
+
+    def play() -> list[list[Command]]:
+        machine = Machine(Program(plan, TOOLS))
+        said = [machine.on(StartRun("2026-01-01T00:00:00"))]
+        while machine.running:
+            key = max(machine.running)
+            said.append(machine.on(CallSucceeded(key, 2, 0.0, 1.0)))
+        return said
+
+    first, second = play(), play()
+    assert first == second
+    assert first[-1][-1] == FinishRun("succeeded", "done")
 
 
 def test_concurrency_is_bounded() -> None:
