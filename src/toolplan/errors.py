@@ -8,7 +8,9 @@
     │   └── ResultRefused       the tool answered with something that is not a value
     ├── ModelError          the caller acts: the model could not be reached or gave no usable reply
     ├── UsageError          the developer acts: a wrong call of our API, or a wrong tool definition
-    └── JournalMismatch     the operator acts: stored events do not fit this plan or version
+    └── JournalError        the operator acts: the journal cannot be written or read
+        ├── JournalMismatch     stored events do not fit this plan, these tools or this version
+        └── RunIsHeld           another process is at work on this run
 
 A broken invariant is a bug of ours and stays an `AssertionError`.
 """
@@ -100,5 +102,17 @@ class UsageError(ToolplanError):
     """A wrong call of toolplan's API, or a wrong tool definition."""
 
 
-class JournalMismatch(ToolplanError):
+class JournalError(ToolplanError):
+    """The journal cannot be written or read: no space, no permission, damage, a newer format."""
+
+
+class JournalMismatch(JournalError):
     """Stored events that do not fit this plan, these tools or this version."""
+
+
+class RunIsHeld(JournalError):
+    """Another process is at work on this run. `holder` says which."""
+
+    def __init__(self, message: str, *, holder: str = "") -> None:
+        super().__init__(message)
+        self.holder = holder

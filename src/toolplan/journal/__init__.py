@@ -1,0 +1,34 @@
+"""The journal: a durable list of what happened in each run, from which its state can be rebuilt.
+
+`entries.py` has what is written down, `store.py` keeps it in SQLite, `lease.py` says who works on a run, `replay.py`
+turns entries back into a machine.
+"""
+
+from toolplan.journal.entries import (
+    FORMAT,
+    Decision,
+    EffectStarted,
+    Entry,
+    RunBegun,
+    RunEnded,
+    RunResumed,
+    StepResolved,
+)
+from toolplan.journal.replay import Replayed, replay
+from toolplan.journal.store import Journal, RunRow, RunWriter
+
+__all__ = [
+    "FORMAT",
+    "Decision",
+    "EffectStarted",
+    "Entry",
+    "Journal",
+    "Replayed",
+    "RunBegun",
+    "RunEnded",
+    "RunResumed",
+    "RunRow",
+    "RunWriter",
+    "StepResolved",
+    "replay",
+]

@@ -1,0 +1,168 @@
+"""What is written down of a run, and how an entry becomes a row and a row an entry.
+
+    RunBegun        the plan, the tools it was checked against, and every setting that the scheduler depends on
+    <event>         what went into the scheduler, one row an event; feeding them again rebuilds its state (I7)
+    EffectStarted   a call with an effect is about to leave; durable before it does (I4)
+    Decision        a person's word on the plan or on one call (I5)
+    StepResolved    a person's word on an effect of which nobody knows whether it happened
+    RunResumed      another process took the run over
+    RunEnded        the outcome; `waiting` is one too, and more may follow it
+
+A row is its kind and a JSON object of the fields that are not at their default. New fields get defaults, so that old
+rows still read; a row of an unknown kind, or with an unknown field, is a `JournalMismatch`: it was written by a newer
+version, and skipping it could repeat an effect.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast
+
+from toolplan.errors import JournalMismatch
+from toolplan.schedule import events as schedule_events
+from toolplan.schedule.events import Event
+from toolplan.values import Json
+
+__all__ = [
+    "FORMAT",
+    "Decision",
+    "EffectStarted",
+    "Entry",
+    "RunBegun",
+    "RunEnded",
+    "RunResumed",
+    "StepResolved",
+    "decode",
+    "encode",
+]
+
+FORMAT = 1
+"""The version of what is written. A reader knows all versions up to its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunBegun:
+    """The first entry of a run: everything that has to be the same when it is resumed.
+
+    `plan` is the canonical JSON notation, `tools` maps each tool that the plan uses to the fingerprint of its schema
+    and declarations, `settings` are the arguments of the scheduler and of the agent.
+    """
+
+    run_id: str
+    plan: Json
+    request: str = ""
+    tools: dict[str, str] = field(default_factory=dict[str, str])
+    settings: dict[str, Json] = field(default_factory=dict[str, Json])
+    policy: str = ""
+    version: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EffectStarted:
+    """A call with an effect leaves now. `arguments` are as shown to people: secrets are left out."""
+
+    key: int
+    step: str
+    tool: str
+    attempt: int
+    idempotency_key: str
+    arguments: Json = None
+    at_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A person's (or a rule's) word. Without `step` it is about the plan as a whole, whose hash is `card`."""
+
+    answer: Literal["allow", "deny"]
+    step: str | None = None
+    card: str = ""
+    scope: Literal["once", "run", "pattern"] = "once"
+    arguments: Json = None
+    """What was allowed: the arguments as shown, or as edited."""
+    pattern: Json = None
+    reason: str = ""
+    by: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepResolved:
+    """What a person, or the tool's probe, found out about an effect that was started and not finished."""
+
+    key: int
+    step: str
+    how: Literal["happened", "did_not_happen", "fail"]
+    result: Json = None
+    reason: str = ""
+    by: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResumed:
+    """Another process, or the same one again, took the run up."""
+
+    holder: str
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The run is over, or waits. `questions` are what it waits for."""
+
+    outcome: str
+    text: str | None = None
+    error: str | None = None
+    questions: list[Json] = field(default_factory=list["Json"])
+    at: str = ""
+
+
+Entry: TypeAlias = RunBegun | EffectStarted | Decision | StepResolved | RunResumed | RunEnded | Event
+
+_CLASSES: dict[str, type[Any]] = {
+    cls.__name__: cls
+    for cls in (
+        RunBegun,
+        EffectStarted,
+        Decision,
+        StepResolved,
+        RunResumed,
+        RunEnded,
+        *cast("tuple[type[Any], ...]", schedule_events.Event.__args__),
+    )
+}
+
+
+def encode(entry: Entry) -> tuple[str, str]:
+    """Return the row of an entry: its kind and its fields as JSON text, defaults left out."""
+    body: dict[str, Any] = {}
+    for item in dataclasses.fields(entry):
+        value = getattr(entry, item.name)
+        if value == _default(item) and type(value) is type(_default(item)):
+            continue
+        body[item.name] = sorted(cast("frozenset[str]", value)) if isinstance(value, frozenset) else value
+    return type(entry).__name__, json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
+def decode(kind: str, body: str) -> Entry:
+    """Return the entry of a row. Raises `JournalMismatch` for a kind or field that this version does not know."""
+    cls = _CLASSES.get(kind)
+    if cls is None:
+        raise JournalMismatch(f"the journal holds an entry `{kind}`, which this version of toolplan does not know")
+    try:
+        fields = json.loads(body)
+        return cls(**fields)
+    except (ValueError, TypeError) as error:
+        raise JournalMismatch(f"the journal holds an entry `{kind}` that this version cannot read: {error}") from error
+
+
+def _default(item: dataclasses.Field[Any]) -> Any:
+    if item.default is not dataclasses.MISSING:
+        return item.default
+    if item.default_factory is not dataclasses.MISSING:
+        return item.default_factory()
+    return dataclasses.MISSING
