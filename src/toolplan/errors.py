@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolplan.diagnostics import Diagnostic, Place, Source
+    from toolplan.models import Usage
 
 
 class ToolplanError(Exception):
@@ -63,13 +64,17 @@ class EvaluationError(ToolplanError):
 class ToolFailed(ToolplanError):
     """A call that went wrong. Tools may raise it (or any other exception) themselves.
 
-    With `effect_happened=False` a tool promises that nothing was changed, which makes a retry safe.
+    With `effect_happened=False` a tool promises that nothing was changed, which makes a retry safe; before
+    `retry_after_seconds` there is none.
     """
 
-    def __init__(self, message: str, *, effect_happened: bool | None = None) -> None:
+    def __init__(
+        self, message: str, *, effect_happened: bool | None = None, retry_after_seconds: float | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.effect_happened = effect_happened
+        self.retry_after_seconds = retry_after_seconds
 
 
 class ArgumentsRefused(ToolFailed):
@@ -86,16 +91,30 @@ class ResultRefused(ToolFailed):
 class ModelError(ToolplanError):
     """The model could not be reached, or its reply could not be used.
 
-    `provider` and `model` say which one was asked, `status` is the HTTP status where there was one. The text holds
-    no key.
+    `provider` and `model` say which one was asked, `status` is the HTTP status where there was one, `reason` one word
+    on what went wrong (`toolplan.models.Reason`). `inferences` counts the replies that were begun and lost, `usage` is
+    what they cost, as far as the provider said. The text holds no key.
     """
 
-    def __init__(self, message: str, *, provider: str = "", model: str = "", status: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str = "",
+        model: str = "",
+        status: int | None = None,
+        reason: str = "",
+        inferences: int = 0,
+        usage: Usage | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.provider = provider
         self.model = model
         self.status = status
+        self.reason = reason
+        self.inferences = inferences
+        self.usage = usage
 
 
 class UsageError(ToolplanError):

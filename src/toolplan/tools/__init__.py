@@ -7,19 +7,22 @@ what it returns, both with pydantic (`adapters.py`) where hints are not plain; `
 tools as a model sees them. A `ToolSet` (`toolset.py`) holds them by name.
 """
 
-from toolplan.tools.context import ToolContext
+from toolplan.tools.context import IS_CANCELLED, ToolContext
 from toolplan.tools.declaration import Declaration, RateLimit
 from toolplan.tools.decorator import tool
 from toolplan.tools.faults import ArgumentFault, FaultKind
+from toolplan.tools.happened import Happened
 from toolplan.tools.marks import is_marked
 from toolplan.tools.signature import signatures
 from toolplan.tools.tool import Tool
 from toolplan.tools.toolset import ToolSet, ToolSource
 
 __all__ = [
+    "IS_CANCELLED",
     "ArgumentFault",
     "Declaration",
     "FaultKind",
+    "Happened",
     "RateLimit",
     "Tool",
     "ToolContext",

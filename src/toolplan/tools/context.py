@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ToolContext"]
+__all__ = ["IS_CANCELLED", "ToolContext"]
 
 
 def _unheard(*args: Any, **kwargs: Any) -> None:
     """Drop a progress report that nobody listens to."""
+
+
+def _is_wanted() -> bool:
+    return False
+
+
+IS_CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("IS_CANCELLED", default=_is_wanted)
+"""Whether the call we are in is not wanted any more; for what has no `ToolContext`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +29,9 @@ class ToolContext:
 
     `idempotency_key` is the same for every attempt at one call and different for every other call, so a tool can hand
     it on to a service that recognises repeated requests. `dependencies` is whatever the application gave to the run.
-    `progress("text")` reports to whoever watches. A tool that is called directly gets these empty defaults.
+    `progress("text")` reports to whoever watches. `is_cancelled()` says whether the result is not wanted any more (the
+    time is over, or the run was cancelled): a plain function that works for long can look and stop, for nobody else can
+    stop it. A tool that is called directly gets these empty defaults.
     """
 
     run_id: str = ""
@@ -28,4 +39,5 @@ class ToolContext:
     idempotency_key: str = ""
     dependencies: Any = None
     progress: Callable[..., None] = _unheard
+    is_cancelled: Callable[[], bool] = _is_wanted
     logger: logging.Logger = logging.getLogger("toolplan.tools")  # noqa: RUF009 - loggers are shared on purpose

@@ -41,15 +41,19 @@ class Facts(TypedDict, total=False):
     reads: str | tuple[str, ...] | list[str]
     writes: str | tuple[str, ...] | list[str]
     idempotent: bool
+    idempotency: str
     timeout_seconds: float
     retry: Retry | int
+    nothing_happened: type[Exception] | tuple[type[Exception], ...]
     max_concurrency: int
     rate_limit: RateLimit | str | tuple[int, float]
     requires: str | tuple[str, ...] | list[str]
     ensures: str | tuple[str, ...] | list[str]
+    keywords: str | tuple[str, ...] | list[str]
     available: Availability
     approval: Approval
-    untrusted: bool
+    untrusted: bool | str | tuple[str, ...] | list[str]
+    guarded: str | tuple[str, ...] | list[str]
     probe: Callable[..., Any]
     compensate: Callable[..., Any]
     runs_in: RunsIn
@@ -70,15 +74,21 @@ class Declaration:
     description: str | None = None
     effects: Effects = UNDECLARED
     idempotent: bool = False
+    idempotency: str | None = None
+    """The argument that the host fills with the idempotency key, and that nobody else sees."""
     timeout_seconds: float | None = None
     retry: Retry | None = None
+    nothing_happened: tuple[type[Exception], ...] = ()
     max_concurrency: int | None = None
     rate_limit: RateLimit | None = None
     requires: tuple[str, ...] = ()
     ensures: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    """Words of requests that want this tool, for a router."""
     available: Availability | None = None
     approval: Approval | None = None
-    untrusted: bool = False
+    untrusted: bool | tuple[str, ...] = False
+    guarded: tuple[str, ...] | None = None
     probe: Callable[..., Any] | None = None
     compensate: Callable[..., Any] | None = None
     runs_in: RunsIn | None = None
@@ -94,11 +104,15 @@ class Declaration:
                 raise UsageError(f"`tool` has no keyword `{keyword}`; {hint}")
         given = {name: value for name, value in keywords.items() if value is not None}
         effects = declare(
-            pure=bool(given.pop("pure", False)), reads=given.pop("reads", ()), writes=given.pop("writes", ())
+            pure=_bool("pure")(given.pop("pure", False)),
+            reads=_resources("reads")(given.pop("reads", ())),
+            writes=_resources("writes")(given.pop("writes", ())),
         )
         for name, check in _CHECKS.items():
             if name in given:
                 given[name] = check(given[name])
+        if "idempotency" in given:
+            given.setdefault("idempotent", True)
         return cls(effects=effects, **given)
 
     def changed(self, keywords: Mapping[str, Any]) -> Declaration:
@@ -107,11 +121,19 @@ class Declaration:
         effects_given = any(keyword in keywords for keyword in ("pure", "reads", "writes"))
         names = {f.name for f in fields(Declaration)} - {"effects"}
         changes = {name: getattr(newer, name) for name in names if name in keywords}
+        if keywords.get("idempotency") is not None:
+            changes["idempotent"] = newer.idempotent
         return replace(self, **changes, **({"effects": newer.effects} if effects_given else {}))
 
     def unknown_placeholder(self, arguments: Iterable[str]) -> str | None:
-        """Return what is wrong with the first `{placeholder}` that is none of the arguments, or None."""
+        """Return what is wrong with the first `{placeholder}` or guarded name that is no argument, or None."""
         known = list(arguments)
+        for name in self.guarded or ():
+            if name not in known:
+                near = nearest(name, known)
+                parameters = ", ".join(f"`{name}`" for name in known) or "none"
+                hint = f"; did you mean `{near}`?" if near else ""
+                return f"`guarded` names `{name}`, but the parameters are: {parameters}{hint}"
         spoken: list[tuple[str, str]] = [(name, "reads") for name in self.effects.reads]
         spoken += [(name, "writes") for name in self.effects.writes]
         spoken += [(name, "requires") for name in self.requires] + [(name, "ensures") for name in self.ensures]
@@ -162,6 +184,32 @@ def _retry(value: Any) -> Retry:
     return value if isinstance(value, Retry) else Retry(attempts=_count("retry")(value))
 
 
+def _several(value: Any) -> tuple[Any, ...] | None:
+    """Return what a keyword names: one text, or each of a collection; None for what is neither."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(cast("Iterable[Any]", value)) if isinstance(value, Iterable) else None
+
+
+def _bool(keyword: str) -> Callable[[Any], bool]:
+    def check(value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise UsageError(f"`{keyword}` must be True or False, but is {value!r}")
+        return value
+
+    return check
+
+
+def _exceptions(keyword: str) -> Callable[[Any], tuple[type[Exception], ...]]:
+    def check(value: Any) -> tuple[type[Exception], ...]:
+        kinds = (value,) if isinstance(value, type) else _several(value)
+        if not kinds or not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+            raise UsageError(f"`{keyword}` must be exception classes, such as ConnectionRefusedError, but is {value!r}")
+        return kinds
+
+    return check
+
+
 def _rate_limit(value: Any) -> RateLimit:
     if isinstance(value, str) and (match := _RATE.match(value)) and match[2] in _PER and int(match[1]):
         return RateLimit(int(match[1]), _PER[match[2]])
@@ -175,12 +223,43 @@ def _rate_limit(value: Any) -> RateLimit:
 
 def _states(keyword: str) -> Callable[[Any], tuple[str, ...]]:
     def check(value: Any) -> tuple[str, ...]:
-        states: tuple[Any, ...] = (value,) if isinstance(value, str) else tuple(value)
-        if not all(isinstance(state, str) and state.strip() for state in states):
+        states = _several(value)
+        if states is None or not all(isinstance(state, str) and state.strip() for state in states):
             raise UsageError(f'`{keyword}` must be a state such as "page:open", or several, but is {value!r}')
         return states
 
     return check
+
+
+def _names(keyword: str) -> Callable[[Any], tuple[str, ...]]:
+    def check(value: Any) -> tuple[str, ...]:
+        names = _several(value)
+        if names is None or not all(isinstance(name, str) and name.strip() for name in names):
+            raise UsageError(f"`{keyword}` must be a name, or several, but is {value!r}")
+        return names
+
+    return check
+
+
+def _resources(keyword: str) -> Callable[[Any], tuple[str, ...]]:
+    def check(value: Any) -> tuple[str, ...]:
+        names = _several(value)
+        if names is None or not all(isinstance(name, str) for name in names):
+            raise UsageError(f'`{keyword}` must be a resource such as "mail:{{to}}", or several, but is {value!r}')
+        return names
+
+    return check
+
+
+def _idempotency(value: Any) -> str:
+    kind, _, name = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if kind != "argument" or not name:
+        raise UsageError(f'`idempotency` must be "argument:NAME", the argument that takes the key, but is {value!r}')
+    return name
+
+
+def _untrusted(value: Any) -> bool | tuple[str, ...]:
+    return value if isinstance(value, bool) else _names("untrusted")(value)
 
 
 def _available(value: Any) -> Availability:
@@ -214,16 +293,20 @@ def _function(keyword: str) -> Callable[[Any], Callable[..., Any]]:
 _CHECKS: dict[str, Callable[[Any], Any]] = {
     "name": _name,
     "description": _text,
-    "idempotent": bool,
+    "idempotent": _bool("idempotent"),
+    "idempotency": _idempotency,
     "timeout_seconds": _positive("timeout_seconds"),
     "retry": _retry,
+    "nothing_happened": _exceptions("nothing_happened"),
     "max_concurrency": _count("max_concurrency"),
     "rate_limit": _rate_limit,
     "requires": _states("requires"),
     "ensures": _states("ensures"),
+    "keywords": _names("keywords"),
     "available": _available,
     "approval": _one_of("approval", "allow", "ask", "deny"),
-    "untrusted": bool,
+    "untrusted": _untrusted,
+    "guarded": _names("guarded"),
     "probe": _function("probe"),
     "compensate": _function("compensate"),
     "runs_in": _one_of("runs_in", "thread", "loop", "process"),

@@ -35,11 +35,16 @@ def tool(function: Any = None, /, **declared: Unpack[Declared]) -> Any:
         pure                  a call changes and reads nothing outside of its arguments
         reads, writes         resources, such as "weather" or "mailbox:{to}" with an argument's value in it
         idempotent            calling again with the same arguments changes nothing more
+        idempotency           "argument:NAME": the argument that toolplan fills with a key, the same for every attempt
+                              at one call; nobody else sees it, and the tool counts as idempotent
         timeout_seconds, retry, max_concurrency, rate_limit ("10/min")
+        nothing_happened      exceptions that prove that a call had no effect, so that it may be tried again
         requires, ensures     states, such as "page:open"
+        keywords              words of requests that want this tool, where not all tools are sent
         available             "env:API_KEY", "cmd:git", or a function that says whether, or why not
         approval              "allow", "ask" or "deny"
-        untrusted             the result may hold other people's text
+        untrusted             the result may hold other people's text; or the names of the fields that may
+        guarded               the arguments for which it matters who chose their value (default: all)
         probe, compensate     functions that say whether the effect happened, and that undo it
         runs_in               "thread" (a plain function's default), "loop" (an async one's) or "process"
     """

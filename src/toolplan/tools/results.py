@@ -11,10 +11,11 @@ from typing import Any
 
 from toolplan.errors import ResultRefused
 from toolplan.tools.callee import MISSING, Callee
+from toolplan.tools.conversion import to_json
 from toolplan.tools.faults import Checker, fault_text
 from toolplan.tools.json_schema import has_open_part, references
 from toolplan.tools.schema import plain
-from toolplan.values import MAX_INTEGER, Json, to_json
+from toolplan.values import MAX_INTEGER, Json, is_text
 
 if typing.TYPE_CHECKING:
     from toolplan.tools.adapters import Adapter
@@ -45,7 +46,11 @@ class Results:
         Raises `ResultRefused`, naming `tool`, when there is none, or when it is not what the tool declares.
         """
         kind = typing.cast("type[object]", type(raw))
-        if kind is self._scalar and ((kind is not float and kind is not int) or -MAX_INTEGER < raw < MAX_INTEGER):
+        if kind is self._scalar and (
+            (raw.isascii() or is_text(raw))
+            if kind is str
+            else (kind is not float and kind is not int) or -MAX_INTEGER < raw < MAX_INTEGER
+        ):
             return raw  # NaN is not less than anything
         written = self._written(raw, tool)
         if self.schema is not None and not self._checker.fits(written):

@@ -13,14 +13,15 @@ import functools
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from toolplan.errors import ArgumentsRefused, ResultRefused, UsageError
 from toolplan.tools.callee import MISSING, Callee, Kind, Parameter, typed_dict_fields
 from toolplan.tools.context import ToolContext
+from toolplan.tools.conversion import to_json
 from toolplan.tools.json_schema import Schema, admits_null, is_array, is_object
-from toolplan.values import Json, to_json
+from toolplan.values import Json
 
 if typing.TYPE_CHECKING:
     from toolplan.tools.adapters import Adapter
@@ -70,6 +71,13 @@ class Arguments:
         """The names of the arguments as a plan gives them."""
         return tuple(argument.name for argument in self.items)
 
+    def without(self, name: str) -> Arguments:
+        """Return the arguments without one of them, which somebody else gives."""
+        schema = {**self.schema, "properties": {k: v for k, v in self.schema["properties"].items() if k != name}}
+        if "required" in schema:
+            schema["required"] = [required for required in schema["required"] if required != name]
+        return replace(self, items=tuple(item for item in self.items if item.name != name), schema=schema)
+
     def bound(
         self, function: Callable[..., Any], arguments: Mapping[str, Json], context: ToolContext | None
     ) -> functools.partial[Any]:
@@ -93,6 +101,8 @@ class Arguments:
                 rest = value
             else:
                 passed[argument.parameter] = value
+        if not (self.contexts or self.order or self.extra or rest):
+            return functools.partial(function, **passed)
         for parameter in self.contexts:
             passed[parameter.name] = context if context is not None else ToolContext()
         positional = [passed.pop(name) for name in self.order if name in passed]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import os
 import re
 import shutil
@@ -13,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
-from toolplan.effects import Effects
+from toolplan.effects import Access, Effects, covering
 from toolplan.errors import ArgumentsRefused, UsageError
 from toolplan.plan import Retry
 from toolplan.tools.callee import (
@@ -30,7 +29,9 @@ from toolplan.tools.declaration import Approval, Availability, Declaration, Decl
 from toolplan.tools.docstrings import Documentation, read_docstring
 from toolplan.tools.faults import ArgumentFault, Checker, fault_text
 from toolplan.tools.json_schema import admits_null, definitions_of, is_strict, remote_reference
+from toolplan.tools.listing import listing, listing_async
 from toolplan.tools.marks import mark_of
+from toolplan.tools.naming import name_value
 from toolplan.tools.results import Results, results_of
 from toolplan.tools.schema import Argument, Arguments, copied, describe_arguments
 from toolplan.values import Json
@@ -79,7 +80,7 @@ class Tool:
         self.place = place
         """Where the function was written, for messages."""
         self.is_async = is_async
-        self._arguments = arguments
+        self._all_arguments = self._arguments = arguments
         self._make_results = results
         self._call = call
         self._document = document
@@ -90,21 +91,31 @@ class Tool:
         )
 
     def _declare(self, declaration: Declaration) -> None:
+        key = declaration.idempotency
+        if key is not None and key not in self._all_arguments.names:
+            known = ", ".join(f"`{name}`" for name in self._all_arguments.names) or "none"
+            raise UsageError(
+                f"`{self.name}` ({self.place}): `idempotency` names `{key}`, but the parameters are: {known}"
+            )
+        self._arguments = self._all_arguments if key is None else self._all_arguments.without(key)
         problem = declaration.unknown_placeholder(self._arguments.names) if not self._is_open else None
         if problem:
             raise UsageError(f"`{self.name}` ({self.place}): {problem}")
         self.declaration = declaration
-        self.effects: Effects = declaration.effects
+        self.effects: Effects = declaration.effects.with_states(declaration.requires, declaration.ensures)
         self.idempotent: bool = declaration.idempotent
         self.timeout_seconds: float | None = declaration.timeout_seconds
         self.retry: Retry | None = declaration.retry
+        self.nothing_happened: tuple[type[Exception], ...] = declaration.nothing_happened
         self.max_concurrency: int | None = declaration.max_concurrency
         self.rate_limit: RateLimit | None = declaration.rate_limit
         self.requires: tuple[str, ...] = declaration.requires
         self.ensures: tuple[str, ...] = declaration.ensures
+        self.keywords: tuple[str, ...] = declaration.keywords
         self.available: Availability | None = declaration.available
         self.approval: Approval | None = declaration.approval
-        self.untrusted: bool = declaration.untrusted
+        self.untrusted: bool | tuple[str, ...] = declaration.untrusted
+        self.guarded: tuple[str, ...] | None = declaration.guarded
         self.probe: Callable[..., Any] | None = declaration.probe
         self.compensate: Callable[..., Any] | None = declaration.compensate
         self.runs_in: RunsIn = declaration.runs_in or ("loop" if self.is_async else "thread")
@@ -133,7 +144,7 @@ class Tool:
             arguments=describe_arguments(callee),
             results=functools.partial(results_of, callee),
             is_async=callee.is_async,
-            call=_listing(function, callee.result),
+            call=_listing(function, callee.result, name),
             document=functools.partial(_documented, callee),
         )
 
@@ -177,7 +188,7 @@ class Tool:
             arguments=Arguments(items, schema, copied, contexts),
             results=functools.partial(Results, copied(dict(returns)) if returns is not None else None),
             is_async=is_async,
-            call=_listing(function, kind),
+            call=_listing(function, kind, name),
             document=Documentation,
         )
 
@@ -191,7 +202,8 @@ class Tool:
 
     def _with(self, declaration: Declaration) -> Tool:
         other = copy.copy(self)
-        for cached in ("description", "_documentation", "signature", "call_signature"):
+        cached_ones = ("description", "_documentation", "signature", "call_signature")
+        for cached in (*cached_ones, "_checker", "_naming", "parameters", "argument_types", "strict_compatible"):
             other.__dict__.pop(cached, None)
         if declaration.name:
             other.name = declaration.name
@@ -300,13 +312,17 @@ class Tool:
                 "writes": list(effects.writes),
             },
             "idempotent": self.idempotent,
+            "idempotency": self.declaration.idempotency,
             "requires": list(self.requires),
             "ensures": list(self.ensures),
+            "keywords": list(self.keywords),
             "approval": self.approval,
-            "untrusted": self.untrusted,
+            "untrusted": list(self.untrusted) if isinstance(self.untrusted, tuple) else self.untrusted,
+            "guarded": list(self.guarded) if self.guarded is not None else None,
             "available": self.why_unavailable() is None,
             "timeout_seconds": self.timeout_seconds,
             "retry_attempts": self.retry.attempts if self.retry else None,
+            "nothing_happened": [kind.__name__ for kind in self.nothing_happened],
             "max_concurrency": self.max_concurrency,
             "rate_limit": [self.rate_limit.calls, self.rate_limit.seconds] if self.rate_limit else None,
             "async": self.is_async,
@@ -315,6 +331,16 @@ class Tool:
         }
 
     # --- arguments in, result out ---
+
+    def accesses(self, arguments: Mapping[str, Json]) -> tuple[Access, ...]:
+        """Return what a call with these arguments touches, as far as they are there; see `Effects.accesses`."""
+        found = self.effects.accesses(self.naming(arguments))
+        return tuple(dict.fromkeys(map(covering, found))) if found else found
+
+    def naming(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return those arguments that resource names are made of, as the values that the tool gets."""
+        converts = self._naming
+        return {name: name_value(converts[name], value) for name, value in arguments.items() if name in converts}
 
     def normalise(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
         """Return the arguments without each `null` that means "not given": for an optional one that forbids null."""
@@ -344,12 +370,15 @@ class Tool:
             faults = self._checker.faults(arguments, "the arguments object")
             raise ArgumentsRefused(f"`{self.name}` was not called: " + "; ".join(map(fault_text, faults)))
         try:
-            return self._arguments.bound(self._call, arguments, context)
+            if self.declaration.idempotency is not None:
+                key = context.idempotency_key if context is not None else ""
+                arguments = {**arguments, self.declaration.idempotency: key}
+            return self._all_arguments.bound(self._call, arguments, context)
         except ArgumentsRefused as error:
             raise ArgumentsRefused(f"`{self.name}` was not called: {error.message}") from error
 
     def to_value(self, raw: Any) -> Json:
-        """Return the JSON value of what the function returned; see `values.to_json` for the forms.
+        """Return the JSON value of what the function returned; see `conversion.py` for the forms.
 
         It shares nothing with `raw` that the function could still change. Raises `ResultRefused`.
         """
@@ -373,12 +402,18 @@ class Tool:
     @property
     def takes_context(self) -> bool:
         """Whether the function wants to know about the call it is in (`ToolContext`)."""
-        return bool(self._arguments.contexts)
+        return bool(self._arguments.contexts) or self.declaration.idempotency is not None
 
     @property
     def _is_open(self) -> bool:
         """Whether a plan may give arguments that no parameter names."""
         return self._arguments.schema.get("additionalProperties", True) is not False
+
+    @functools.cached_property
+    def _naming(self) -> dict[str, Callable[[Any], Any] | None]:
+        """How each argument that resource names are made of becomes what the tool gets."""
+        converts = {argument.name: argument.convert for argument in self._all_arguments.items}
+        return {name: converts.get(name, self._all_arguments.extra) for name in self.effects.placeholders}
 
     @functools.cached_property
     def _results(self) -> Results:
@@ -389,24 +424,13 @@ class Tool:
         return Checker(self._arguments.schema)
 
 
-def _listing(function: Callable[..., Any], kind: ResultKind) -> Callable[..., Any]:
+def _listing(function: Callable[..., Any], kind: ResultKind, name: str) -> Callable[..., Any]:
     """Return what to call so that a call gives a value, not something that has to be iterated over to be known."""
     if kind == "iterator":
-        return functools.partial(_listed, function)
+        return functools.partial(listing, function, name)
     if kind == "async iterator":
-        return functools.partial(_listed_async, function)
+        return functools.partial(listing_async, function, name)
     return function
-
-
-def _listed(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> list[Any]:
-    return list(function(*args, **kwargs))
-
-
-async def _listed_async(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> list[Any]:
-    iterator = function(*args, **kwargs)
-    if inspect.isawaitable(iterator):
-        iterator = await iterator
-    return [item async for item in iterator]
 
 
 def _documented(callee: Callee) -> Documentation:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, cast
 
 from toolplan.errors import UsageError
+from toolplan.tools.fields import unknown_field
 from toolplan.tools.tool import Tool
 
 __all__ = ["ToolSet", "ToolSource"]
@@ -18,7 +19,10 @@ class ToolSet:
     """Tools by name. Iterating gives the tools, `in` and `[...]` take names. Sets do not change once made."""
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        """Raise `UsageError` when two different tools have one name. The same tool given twice counts once."""
+        """Raise `UsageError` when two different tools have one name, or one's `untrusted` names no field of its result.
+
+        The same tool given twice counts once.
+        """
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             other = self._tools.setdefault(tool.name, tool)
@@ -27,6 +31,8 @@ class ToolSet:
                     f"two tools are named `{tool.name}`: one at {other.place}, one at {tool.place}; "
                     f"give one of them another name with `tool(function, name=...)`"
                 )
+            if isinstance(tool.untrusted, tuple) and (problem := unknown_field(tool.returns, tool.untrusted)):
+                raise UsageError(f"`{tool.name}` ({tool.place}): `untrusted` {problem}")
 
     @classmethod
     def of(cls, sources: Iterable[ToolSource]) -> ToolSet:

@@ -160,3 +160,20 @@ def test_availability(monkeypatch):
     assert Tool.of(send, available=lambda: False).why_unavailable() == "`send` says that it is not available"
     assert Tool.of(send, available=lambda: "no licence").why_unavailable() == "no licence"
     assert Tool.of(send, available=lambda: False).to_json()["available"] is False
+
+
+@pytest.mark.parametrize(
+    ("keywords", "said"),
+    [
+        ({"writes": 5}, "`writes` must be a resource"),
+        ({"reads": [5]}, "`reads` must be a resource"),
+        ({"pure": "yes"}, "`pure` must be True or False, but is 'yes'"),
+        ({"writes": "x", "idempotent": "yes"}, "`idempotent` must be True or False, but is 'yes'"),
+        ({"requires": 5}, "`requires` must be a state"),
+        ({"keywords": 5}, "`keywords` must be a name"),
+        ({"nothing_happened": 5}, "`nothing_happened` must be exception classes"),
+    ],
+)
+def test_a_keyword_of_another_kind_says_what_is_expected(keywords: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        tool(**keywords)(lambda: None)
