@@ -104,6 +104,8 @@ class Call:
     place: Place = NOWHERE
     tool_place: Place = NOWHERE
     """The place of the tool's name, for messages about it."""
+    again: str | None = None
+    """Why the call is made again, when it is one whose effect has happened in an earlier plan of the run."""
 
 
 @dataclass(frozen=True, slots=True)

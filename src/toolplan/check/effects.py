@@ -31,8 +31,8 @@ def _first_conflict(
         for other, other_accesses in before:
             for access in accesses:
                 if any(conflict(access, each) for each in other_accesses):
-                    resource = ":".join(access.resource)
-                    return [say.conflicting_members(call.tool_place, call.tool, resource, other.tool_place, other.tool)]
+                    name = ":".join(access.resource[1:] if access.is_state else access.resource)
+                    return [say.conflicting_members(call.tool_place, call.tool, name, other.tool_place, other.tool)]
     return []
 
 
@@ -45,5 +45,5 @@ def _calls(member: Step, tools: ToolSet) -> list[tuple[Call, tuple[Access, ...]]
             continue
         known = {name: each.value for name, each in step.arguments.fields if isinstance(each, Literal)}
         if tool.effects.placeholders <= known.keys():
-            found.append((step, tool.effects.accesses(known)))
+            found.append((step, tool.accesses(known)))
     return found

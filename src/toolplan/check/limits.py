@@ -43,16 +43,16 @@ def size(plan: Plan, limits: Limits) -> list[Diagnostic]:
     return found
 
 
-def totals(plan: Plan, calls: int | None, limits: Limits) -> list[Diagnostic]:
-    """Return what is wrong with the number of rounds, and of `calls` in the worst case."""
+def totals(plan: Plan, calls: int | None, limits: Limits, made: int = 0) -> list[Diagnostic]:
+    """Return what is wrong with the number of rounds, and of `calls` in the worst case after `made` ones."""
     found = [
         say.too_many_rounds(part_place(step, "max_iterations"), step.max_iterations, limits.max_loop_iterations)
         for step in walk(plan.steps)
         if isinstance(step, While) and step.max_iterations > limits.max_loop_iterations
     ]
-    if limits.max_calls is not None and calls is not None and calls > limits.max_calls and not found:
+    if limits.max_calls is not None and calls and calls + made > limits.max_calls and not found:
         largest = max(plan.steps, key=lambda step: max_calls((step,)) or 0)
-        found.append(say.too_many_calls(largest.place, calls, limits.max_calls))
+        found.append(say.too_many_calls(largest.place, calls, limits.max_calls, made))
     return found
 
 

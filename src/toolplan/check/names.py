@@ -22,6 +22,7 @@ from toolplan.diagnostics.reading import no_condition
 from toolplan.expressions import Expression, Fields, Hole, Literal, Reference, Template
 from toolplan.expressions.templates import holes, names_of, rename, settle, unread
 from toolplan.expressions.types import ObjectType, Type, from_schema, members
+from toolplan.known import NOTHING_KNOWN, Known
 from toolplan.plan import (
     Answer,
     AskModel,
@@ -56,10 +57,10 @@ Definer: TypeAlias = Call | AskModel | AskUser | ForEach
 T = TypeVar("T")
 
 
-def resolve(plan: Plan, tools: ToolSet) -> tuple[Plan, list[Diagnostic]]:
+def resolve(plan: Plan, tools: ToolSet, known: Known = NOTHING_KNOWN) -> tuple[Plan, list[Diagnostic]]:
     """Return the plan with its names resolved, and what is wrong with its names."""
     names = _Names(plan, tools)
-    scope: Scope = {"now": None, **dict.fromkeys(plan.inputs)}
+    scope: Scope = {"now": None, **dict.fromkeys(known.values), **dict.fromkeys(plan.inputs)}
     steps, end = names.block(plan.steps, scope)
     names.current = None
     answer = plan.answer if plan.answer is None or end is None else names.template(plan.answer, end)

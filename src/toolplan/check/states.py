@@ -13,6 +13,7 @@ from toolplan.check.spots import call_place
 from toolplan.diagnostics import Diagnostic
 from toolplan.diagnostics import effects as say
 from toolplan.expressions import Literal, Reference
+from toolplan.known import NOTHING_KNOWN, Known
 from toolplan.plan import (
     Answer,
     AskModel,
@@ -33,18 +34,18 @@ from toolplan.plan import (
 )
 from toolplan.tools import Tool, ToolSet
 
-__all__ = ["states"]
+__all__ = ["may_be_same", "states"]
 
 Held = frozenset[str]
 """The states that certainly hold."""
 
 
-def states(plan: Plan, tools: ToolSet) -> list[Diagnostic]:
+def states(plan: Plan, tools: ToolSet, known: Known = NOTHING_KNOWN) -> list[Diagnostic]:
     """Return the calls that need a state which does not hold on every path that leads to them."""
     if not any(tool.requires for tool in tools):
         return []
     walker = _States(plan, tools)
-    walker.block(plan.steps, frozenset())
+    walker.block(plan.steps, known.states)
     return walker.found
 
 
@@ -94,7 +95,7 @@ class _States:
             return held
         for state in tool.requires:
             needed = _filled(state, call)
-            if not any(_may_be_same(needed, each) for each in held):
+            if not any(may_be_same(needed, each) for each in held):
                 self.found.append(self.missing(call, tool, needed))
                 held |= {needed}  # said once
         self.calls.append(call)
@@ -107,13 +108,13 @@ class _States:
         sometimes = [
             call_place(earlier)
             for earlier in self.calls
-            if any(_may_be_same(state, _filled(each, earlier)) for each in self.tools[earlier.tool].ensures)
+            if any(may_be_same(state, _filled(each, earlier)) for each in self.tools[earlier.tool].ensures)
         ]
         family = re.split(r"[:/{]", state, maxsplit=1)[0]
         providers = [
             (each.name, _short_signature(each))
             for each in self.tools
-            if any(_may_be_same(state, name) or (name.startswith(family) and "{" in name) for name in each.ensures)
+            if any(may_be_same(state, name) or (name.startswith(family) and "{" in name) for name in each.ensures)
         ]
         return say.missing_state(call.tool_place, tool.name, state, providers, sometimes)
 
@@ -146,7 +147,8 @@ def _filled(state: str, call: Call) -> str:
     return _PLACEHOLDER.sub(value, state)
 
 
-def _may_be_same(a: str, b: str) -> bool:
+def may_be_same(a: str, b: str) -> bool:
+    """Return whether two states could be the same one, whatever stands in their braces."""
     if a == b:
         return True
     return any(

@@ -38,6 +38,7 @@ from toolplan.expressions.types import (
     members,
     without_null,
 )
+from toolplan.known import NOTHING_KNOWN, Known
 from toolplan.plan import (
     Answer,
     AskModel,
@@ -71,10 +72,10 @@ MAX_NESTED_LOOPS = 2
 MAX_ROUNDS = 4
 
 
-def values(plan: Plan, tools: ToolSet) -> list[Diagnostic]:
+def values(plan: Plan, tools: ToolSet, known: Known = NOTHING_KNOWN) -> list[Diagnostic]:
     """Return the values of wrong types, and the expressions that cannot work."""
     walker = _Types(tools)
-    env: Env = {"now": TEXT, **{name: _of_input(value) for name, value in plan.inputs.items()}}
+    env: Env = {"now": TEXT, **known.types, **{name: _of_input(value) for name, value in plan.inputs.items()}}
     end = walker.block(plan.steps, env)
     if plan.answer is not None and end is not None:
         walker.template(plan.answer, end)

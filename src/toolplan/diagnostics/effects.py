@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from toolplan.diagnostics.diagnostic import Diagnostic, Mark, Severity, explained
 from toolplan.diagnostics.source import Place
 
-__all__ = ["conflicting_members", "forbidden_tool", "missing_state"]
+__all__ = [
+    "conflicting_members",
+    "forbidden_by_policy",
+    "forbidden_tool",
+    "missing_state",
+    "not_allowed",
+    "repeated_effect",
+]
 
 
 @explained(
@@ -83,4 +90,83 @@ def forbidden_tool(place: Place, step: str, tool: str) -> Diagnostic:
         "forbidden",
         notes=(f'step `{step}` calls it; it is declared with `approval="deny"`',),
         help="leave this step out, or say with `cannot` that it cannot be done without it",
+    )
+
+
+@explained(
+    "TP404",
+    "a call that a rule of the policy forbids",
+    story="""\
+The application's policy has a rule that says `deny` for this call: for its tool, a value in it, what it changes, or
+where a value comes from. The message says which rule, and its reason. A plan with such a call is rejected as a whole,
+before anything of it runs. Where the value is only known during the run, the call fails then, and nothing has happened.
+
+The example is about a policy that forbids payments of more than 1000.""",
+    wrong='[{"tool_name": "pay", "arguments": {"account": "ann", "amount": 5000}}]',
+    right='[{"tool_name": "pay", "arguments": {"account": "ann", "amount": 500}}]',
+)
+def forbidden_by_policy(place: Place, step: str, tool: str, rule: str, reason: str) -> Diagnostic:
+    """A call that a rule forbids, whatever values may still come."""
+    return Diagnostic(
+        "",
+        f"this call of `{tool}` is forbidden by the policy: {reason}",
+        place,
+        "forbidden",
+        notes=(f"the rule `{rule}` decides about step `{step}`",),
+        help="leave this step out, or say with `cannot` that it cannot be done without it",
+    )
+
+
+@explained(
+    "TP405",
+    "a call that a person has not allowed",
+    story="""\
+A person was asked about this call and refused it, with a reason. Nothing of the plan has run. The reason goes to the
+model, which may plan another way; the same call again would only be refused again.""",
+    wrong='[{"tool_name": "pay", "arguments": {"account": "ann", "amount": 5000}}]',
+    right='[{"cannot": "the payment was not allowed", "missing": []}]',
+)
+def not_allowed(place: Place, step: str, tool: str, reason: str) -> Diagnostic:
+    """A call that a person refused; `reason` is what the person said."""
+    return Diagnostic(
+        "",
+        f"this call of `{tool}` was not allowed: {reason}",
+        place,
+        "not allowed",
+        notes=(f"a person was asked about step `{step}` and refused it",),
+        help="plan in another way that heeds the reason, or say with `cannot` that it cannot be done",
+    )
+
+
+@explained(
+    "TP409",
+    "an effect that has happened already",
+    story="""\
+A plan that goes on after another one, because a step failed or the plan asked for a new one, must not do again what is
+done. A call with effects is refused when an earlier plan of the run has made it with the same arguments, and also when
+nobody knows whether it took effect (it timed out, or failed without saying that nothing had happened). If it has to be
+made again, the call says why: `"again": "reason"` in JSON, a comment `# again: reason` on its line in Python notation.
+The reason is shown to whoever approves the plan. Calls that change nothing, and tools declared
+`idempotent`, may always be repeated.
+
+In the examples, an earlier plan of the run has made this payment as its step `s2`.""",
+    wrong='[{"tool_name": "pay", "arguments": {"account": "ann", "amount": 20}}]',
+    right="""\
+[{"tool_name": "pay", "arguments": {"account": "ann", "amount": 20}, "again": "the bank sent the first one back"}]""",
+)
+def repeated_effect(place: Place, tool: str, step: str, is_unknown: bool) -> Diagnostic:
+    """A call with the arguments of one that an earlier plan has made, `step`, and no word why."""
+    what = "may have taken effect" if is_unknown else "has happened"
+    return Diagnostic(
+        "",
+        f"`{tool}` with these arguments {what} already, as step `{step}`",
+        place,
+        f"made already as `{step}`",
+        notes=(f"nobody knows whether `{step}` took effect",) if is_unknown else (),
+        help=(
+            "find out with another call whether it did, ask the user, or add "
+            if is_unknown
+            else f"leave it out and use the result `{step}`, or add "
+        )
+        + '`"again": "reason"` to the call (in Python notation the comment `# again: reason`)',
     )

@@ -75,13 +75,14 @@ over a list whose length is not known before the run are not counted here; the r
 [{"for_each": "range(20)", "as": "n", "do": [
    {"tool_name": "pay", "arguments": {"account": "a", "amount": 1}}]}]""",
 )
-def too_many_calls(place: Place, calls: int, limit: int) -> Diagnostic:
-    """More calls in the worst case than the host allows."""
+def too_many_calls(place: Place, calls: int, limit: int, made: int = 0) -> Diagnostic:
+    """More calls in the worst case than the host allows; `made` are those of earlier plans of the same run."""
     return Diagnostic(
         "",
         f"the plan may make {calls:,} calls, but at most {limit:,} are allowed",
         place,
         "the most calls are made here",
+        notes=(f"the plans before it in this run have made {made:,} calls, which count too",) if made else (),
         help="make fewer calls, or do the work in several plans",
     )
 

@@ -175,9 +175,10 @@ plan.""",
     right='[{"for_each": "range(1, 20001)", "as": "id", "do": [{"tool_name": "get", "arguments": {"id": "{id}"}}]}]',
 )
 def too_large(place: Place, what: str, limit: int, found: int | None = None) -> Diagnostic:
-    """A text over a limit: `what` is `characters`, `steps` or `levels`."""
+    """A text over a limit: `what` is `characters`, `characters of JSON`, `steps` or `levels`."""
     has = {
         "characters": "the reply is too long",
+        "characters of JSON": "the plan is too large",
         "steps": "the plan has too many steps",
         "levels": "the plan is nested too deeply",
     }[what]

@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from toolplan.effects import Access
 from toolplan.values import Json
 
 __all__ = [
     "AskModelNow",
+    "AskTurn",
     "AskUserNow",
     "CallEnded",
     "CallFailed",
@@ -21,9 +23,12 @@ __all__ = [
     "CancelCall",
     "CancelRun",
     "Command",
+    "DropTurn",
     "Effect",
     "Event",
     "FinishRun",
+    "JournalLost",
+    "LeftCall",
     "RetryDue",
     "RetryLater",
     "RunOutcome",
@@ -32,6 +37,8 @@ __all__ = [
     "StartRun",
     "StepOutcome",
     "StepRecord",
+    "TimeUp",
+    "TurnCame",
 ]
 
 Effect: TypeAlias = Literal["none", "failed", "unknown"]
@@ -95,13 +102,37 @@ class RetryDue:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnCame:
+    """The run may make one call of this tool now, or, when the turn was `refused`, none at all, for that reason."""
+
+    tool: str
+    refused: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CancelRun:
     """Somebody wants the run to end now."""
 
     reason: str = "the run was cancelled"
 
 
-Event: TypeAlias = StartRun | CallSucceeded | CallFailed | CallEnded | RetryDue | CancelRun
+@dataclass(frozen=True, slots=True)
+class TimeUp:
+    """The run has used up the time that it may take, `max_seconds`."""
+
+    max_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class JournalLost:
+    """Nothing more can be written down, so nothing more may start; what is in flight is awaited. Never in a journal."""
+
+    error: str
+
+
+Event: TypeAlias = (
+    StartRun | CallSucceeded | CallFailed | CallEnded | RetryDue | TurnCame | CancelRun | TimeUp | JournalLost
+)
 
 
 # Commands -------------------------------------------------------------------------------------------------------------
@@ -150,11 +181,30 @@ class CancelCall:
 
 @dataclass(frozen=True, slots=True)
 class RetryLater:
-    """Report `RetryDue` after at most `wait_seconds`; the engine adds the jitter."""
+    """Report `RetryDue` after `least_seconds` and at most `wait_seconds` more; the engine draws how many."""
 
     key: int
     step: str
     wait_seconds: float
+    least_seconds: float = 0.0
+    attempt: int = 0
+    """The number of the attempt to come."""
+    error: str = ""
+    """Why the last one failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskTurn:
+    """A call of this tool is ready, and its limits hold beyond this run: report `TurnCame` when it may be made."""
+
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropTurn:
+    """A turn that came is not used."""
+
+    tool: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +224,22 @@ class FinishRun:
     error: str | None = None
     failed_step: str | None = None
     missing: tuple[str, ...] = ()
+    used_up: Literal["max_calls", "max_seconds"] | None = None
+    """The budget that the run had used up when it failed."""
 
 
-Command: TypeAlias = StartCall | AskModelNow | AskUserNow | CancelCall | RetryLater | ShowNote | FinishRun
+Command: TypeAlias = (
+    StartCall | AskModelNow | AskUserNow | CancelCall | RetryLater | AskTurn | DropTurn | ShowNote | FinishRun
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftCall:
+    """An effect that timed out, could not be stopped, and may still be going on."""
+
+    step: str
+    accesses: tuple[Access, ...]
+    """What it touches."""
 
 
 # Records --------------------------------------------------------------------------------------------------------------
@@ -197,6 +260,8 @@ class StepRecord:
     started_seconds: float | None = None
     finished_seconds: float | None = None
     origins: frozenset[str] = field(default_factory=frozenset[str])
+    is_doubtful: bool = False
+    """Whether an attempt failed, and it is not certain that nothing had happened by then."""
 
     def to_dict(self) -> dict[str, Json]:
         """Return the row of the JSON interface."""

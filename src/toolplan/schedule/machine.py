@@ -12,19 +12,20 @@ the nearest `try`; what comes before it finishes, for written-order execution wo
 `for_each` and members of the same `parallel` go on, for they are of equal standing. The failure that counts is the
 first in written order.
 
-`flow.py` has the dataflow, `bodies.py` the statements with bodies; here are calls, questions and ends. `on(event)` is
-the only way in; it returns the commands that follow. See `docs/design/scheduler.md` for the states.
+`flow.py` has the dataflow, `bodies.py` the statements with bodies, `attempts.py` what becomes of calls and questions
+that are ready; here is what each statement does when its values are there. `on(event)` is the only way in; it returns
+the commands that follow. See `docs/design/scheduler.md` for the states.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Mapping
+from collections.abc import Sequence, Set
 from typing import cast
 
 from toolplan.effects import conflict
 from toolplan.errors import EvaluationError
 from toolplan.expressions import fill, render_text
+from toolplan.known import NOTHING_KNOWN, Known
 from toolplan.plan import (
     Answer,
     AskModel,
@@ -42,30 +43,28 @@ from toolplan.plan import (
     Try,
     While,
 )
-from toolplan.schedule.bodies import Bodies
+from toolplan.schedule.attempts import Attempts
 from toolplan.schedule.events import (
-    AskModelNow,
-    AskUserNow,
     CallEnded,
     CallFailed,
     CallSucceeded,
-    CancelCall,
     CancelRun,
     Command,
     Event,
     FinishRun,
+    JournalLost,
+    LeftCall,
     RetryDue,
-    RetryLater,
     RunOutcome,
     ShowNote,
-    StartCall,
     StartRun,
-    StepOutcome,
+    TimeUp,
+    TurnCame,
 )
-from toolplan.schedule.order import Path
+from toolplan.schedule.flow import known_values, remember
 from toolplan.schedule.program import Collect, Program
-from toolplan.schedule.retry import wait_before
 from toolplan.schedule.state import Cell, Ending, Frame, Instance
+from toolplan.tools.sameness import call_key, effects_of
 from toolplan.values import Json, Value
 
 __all__ = ["Machine"]
@@ -74,11 +73,21 @@ WINDOW = 512
 """How many rounds of a loop, or statements of a body, may be unfolded and unfinished at once. Bounds memory."""
 
 
-class Machine(Bodies):
+class Machine(Attempts):
     """One run of one program.
 
-    `max_concurrency` bounds the calls in flight; a tool's own `max_concurrency` bounds its share.
-    `failure="independent"` lets everything run that does not use a failed step's value.
+    `max_concurrency` bounds the calls in flight; a tool's own `max_concurrency` bounds its share. Calls of the tools
+    named in `gated` are made in turns that are asked for one by one (`AskTurn`, `TurnCame`), because somebody outside
+    keeps their limits for many runs; a call that waits for its turn takes no place of this run.
+    `failure="independent"` lets everything run that does not use a failed step's value; `"reads-go-on"`, for a list of
+    calls and nothing else, holds back only the effects after a failed one. `known` is what earlier plans
+    have left: values that are there from the start, and effects that are not repeated without a reason.
+    With `speculate`, calls without effects start although something before them may still leave the plan or the loop;
+    not with a budget of calls, because a call that is not needed would cost what it counts.
+    `max_calls` bounds the attempts at calls, of which earlier plans of the run have made `calls`; the run fails when
+    one more is needed. `left_behind` are effects of earlier plans that may still be going on: no call that touches the
+    same is made before their `CallEnded`, whose keys are -1, -2 and so on. `story` makes it remember what each step
+    goes through, for the messages of broken invariants.
     """
 
     def __init__(
@@ -88,21 +97,32 @@ class Machine(Bodies):
         max_concurrency: int | None = None,
         failure: str = "written-order",
         window: int = WINDOW,
+        gated: frozenset[str] = frozenset(),
+        known: Known = NOTHING_KNOWN,
+        speculate: bool = False,
+        max_calls: int | None = None,
+        calls: int = 0,
+        story: bool = False,
+        left_behind: Sequence[LeftCall] = (),
     ) -> None:
-        super().__init__(program, window=window, independent=failure == "independent")
+        super().__init__(
+            program,
+            max_concurrency=max_concurrency,
+            window=window,
+            gated=gated,
+            independent=failure == "independent",
+            speculate=speculate,
+            max_calls=max_calls,
+            calls=calls,
+            story=story,
+        )
         self.program = program
-        self.finished: FinishRun | None = None
         self._root.on_finished = self._finish
-        self._limit = max_concurrency or 1 << 60
-        self._ready: list[tuple[int, Path, Instance]] = []
-        self._held: dict[str, list[tuple[int, Path, Instance]]] = {}  # ready, but their tool is at its limit
-        self._running: dict[int, Instance] = {}
-        self._resting: dict[int, Instance] = {}  # waiting for their next attempt
-        self._left_behind: dict[int, Instance] = {}  # effects that timed out and may still be going on
-        self._busy: dict[str, int] = {}  # running calls of the tools that have a limit
-        self._keys = 0
-        self._ending: Ending | None = None
-        self._cancelled: str | None = None
+        self._known = known
+        self._made = effects_of(known, program.tools)
+        self._reads_go_on = failure == "reads-go-on"
+        self._left_behind.update((-number, call) for number, call in enumerate(left_behind, 1))
+        self._earlier = len(left_behind)
 
     # The way in ---------------------------------------------------------------------------------------------------
 
@@ -116,34 +136,56 @@ class Machine(Bodies):
             case CallFailed():
                 self._call_failed(event)
             case CallEnded():
+                assert -self._earlier <= event.key <= self._keys, f"{event} is about an attempt that was never made"
                 self._left_behind.pop(event.key, None)
             case RetryDue():
                 self._retry_due(event)
+            case TurnCame():
+                self._turn_came(event)
             case StartRun():
+                self._root.env.update((name, Cell(value)) for name, value in self._known.values.items())
                 self._root.env["now"] = Cell(Value(event.now))
                 for name, value in self.program.plan.inputs.items():
                     self._root.env[name] = Cell(Value(value))
+                if self.program.keeps_names:
+                    remember(self._root)
                 self._advance(self._root)
             case CancelRun():
-                self._cancel(event.reason)
+                self._stop_run(FinishRun("cancelled", None, event.reason), cancel=True)
+            case TimeUp():
+                error = f"the run took longer than the {event.max_seconds:g} seconds that it may take (max_seconds)"
+                self._stop_run(FinishRun("failed", None, error, used_up="max_seconds"), cancel=True)
+            case JournalLost():
+                self._stop_run(FinishRun("failed", None, event.error), cancel=False)
         self._work()
         commands, self._commands = self._commands, []
         return commands
 
     @property
-    def running(self) -> Mapping[int, Instance]:
-        """The attempts in flight, by key."""
-        return self._running
+    def early(self) -> Set[Instance]:
+        """The calls that have begun, and of which it is not known whether they are needed."""
+        return self._early
 
-    def note_not_run(self) -> None:
-        """Add a record for every call that has not been made. For a run that stops here, waiting for a person."""
-        self._record_frame_not_run(self._root)
+    @property
+    def root(self) -> Frame:
+        """The run of the whole plan."""
+        return self._root
 
     def variables(self) -> dict[str, Json]:
         """Return the values of the plan's top-level names as far as they are known."""
         return {
             name: cell.value.data for name, cell in self._root.env.items() if cell.value is not None and name != "now"
         }
+
+    def names(self) -> dict[str, Value]:
+        """Return the values of the names as a program that stopped here would hold them.
+
+        After a failure these are the versions from before the statement that failed, and what it did itself. Complete
+        only for a program that keeps its names.
+        """
+        root = self._root
+        cells = root.env if root.failure is None or root.history is None else self._kept(root)
+        return {name: cell.value for name, cell in cells.items() if cell.value is not None and name != "now"}
 
     # The agenda ---------------------------------------------------------------------------------------------------
 
@@ -157,10 +199,13 @@ class Machine(Bodies):
 
     def _step(self, inst: Instance) -> None:
         """Carry one instance on: its values are there, or what was in its way is gone."""
-        if inst.loop is None and inst.arguments is None and self._is_absent(inst):
-            self._skip(inst)
+        if inst.deferred is not None:
+            self._fail(inst, *inst.deferred)
             return
         step = inst.node.step
+        if step.__class__ is not Call and inst.loop is None and inst.arguments is None and self._is_absent(inst):
+            self._skip(inst)
+            return
         try:
             match step:
                 case Call():
@@ -187,9 +232,7 @@ class Machine(Bodies):
                 case Break() | Continue():
                     self._leave_round(inst, "break" if isinstance(step, Break) else "continue")
                 case Note():
-                    scope, _ = self._scope(inst)
-                    self._commands.append(ShowNote(inst.label, render_text(fill(step.text, scope))))
-                    self._succeed(inst, None)
+                    self._show(inst, step)
         except EvaluationError as error:
             self._fail(inst, f"{error.message}; {error.help}" if error.help else error.message)
 
@@ -201,34 +244,53 @@ class Machine(Bodies):
             tool = node.tool
             assert tool is not None
             if node.constant is not None:
-                arguments = node.constant
+                arguments = dict(node.constant)
             else:
-                scope, inst.origins = self._scope(inst)
-                arguments = cast("dict[str, Json]", fill(step.arguments, scope))
-            arguments = dict(tool.normalise(arguments))
+                known = known_values(node.waits, inst.cells)
+                if known is None:
+                    self._skip(inst)
+                    return
+                scope, inst.origins = known
+                if node.passes:
+                    arguments = {argument: scope[name] for argument, name in node.passes}
+                else:
+                    arguments = cast("dict[str, Json]", fill(step.arguments, scope))
+            if None in arguments.values():
+                arguments = cast("dict[str, Json]", tool.normalise(arguments))
             if not tool.accepts(arguments):
                 inst.arguments = arguments
                 faults = "; ".join(fault.message for fault in tool.faults(arguments))
                 self._fail(inst, f"the arguments do not fit `{tool.name}`: {faults}")
                 return
             inst.arguments = arguments
+            if self._made and (repeated := self._repeated(inst, step)) is not None:
+                self._fail(inst, repeated)
+                return
             if node.placeholders:
-                self._narrow(inst.ticket, tool.effects.accesses(arguments))
+                self._narrow(inst.ticket, tool.accesses(arguments))
         if self._left_behind and (other := self._still_touched(inst)) is not None:
-            left = f"`{other.label}`, which timed out, may still be going on"
+            left = f"`{other.step}`, which timed out, may still be going on"
             self._fail(inst, f"{left} and touches the same; this call was not made")
             return
         self._queue(inst)
 
-    def _still_touched(self, inst: Instance) -> Instance | None:
+    def _repeated(self, inst: Instance, step: Call) -> str | None:
+        """Return why the call is not made: it has an effect that has happened, and the plan gives no reason."""
+        tool, arguments = inst.node.tool, inst.arguments
+        assert tool is not None
+        assert arguments is not None
+        if not tool.effects.has_effects or tool.idempotent or step.again is not None:
+            return None
+        made = self._made.get(call_key(tool, arguments))
+        return made.not_again if made is not None else None
+
+    def _still_touched(self, inst: Instance) -> LeftCall | None:
         """Return an effect that was left behind, may still be going on, and gets in the way of this call."""
         tool = inst.node.tool
         assert tool is not None
+        mine = tool.accesses(inst.arguments or {})
         for other in self._left_behind.values():
-            theirs = other.node.tool
-            assert theirs is not None
-            mine = tool.effects.accesses(inst.arguments)
-            if any(conflict(a, b) for a in mine for b in theirs.effects.accesses(other.arguments)):
+            if any(conflict(a, b) for a in mine for b in other.accesses):
                 return other
         return None
 
@@ -245,126 +307,12 @@ class Machine(Bodies):
             inst.arguments = {"question": render_text(fill(step.question, scope))}
         self._queue(inst)
 
-    def _queue(self, inst: Instance) -> None:
-        if not self._is_blocked(inst) and self._cancelled is None:
-            heapq.heappush(self._ready, (-inst.node.rank, inst.path, inst))
-
-    def _start_ready(self) -> None:
-        """Start what the limits allow, the longest chains first."""
-        ready = self._ready
-        while ready and len(self._running) < self._limit:
-            entry = heapq.heappop(ready)
-            inst = entry[2]
-            if inst.gone:
-                continue
-            tool = inst.node.tool
-            if tool is not None and tool.max_concurrency is not None:
-                busy = self._busy.get(tool.name, 0)
-                if busy >= tool.max_concurrency:
-                    heapq.heappush(self._held.setdefault(tool.name, []), entry)
-                    continue
-                self._busy[tool.name] = busy + 1
-            self._start(inst)
-
-    def _start(self, inst: Instance) -> None:
-        self._keys += 1
-        key = inst.key = self._keys
-        self._running[key] = inst
-        inst.attempt += 1
-        arguments = inst.arguments
-        assert arguments is not None
-        record = self._record(inst, "running")
-        assert record is not None
-        record.attempts = inst.attempt
-        step = inst.node.step
-        if isinstance(step, Call):
-            tool = inst.node.tool
-            timeout = step.timeout_seconds
-            if timeout is None and tool is not None:
-                timeout = tool.timeout_seconds
-            self._commands.append(StartCall(key, record.id, step.tool, arguments, inst.origins, inst.attempt, timeout))
-        elif isinstance(step, AskModel):
-            question = cast(str, arguments["question"])
-            self._commands.append(AskModelNow(key, record.id, question, arguments["data"], step.returns, inst.origins))
-        else:
-            record.outcome = "waiting"
-            self._commands.append(AskUserNow(key, record.id, cast(str, arguments["question"])))
-
-    def _release(self, inst: Instance) -> None:
-        """Take an attempt out of those in flight, and let the next call of a limited tool come forward."""
-        del self._running[inst.key]
-        tool = inst.node.tool
-        if tool is not None and tool.max_concurrency is not None:
-            self._busy[tool.name] -= 1
-            if held := self._held.get(tool.name):
-                heapq.heappush(self._ready, heapq.heappop(held))
-
-    def _drop_call(self, inst: Instance) -> bool:
-        self._resting.pop(inst.key, None)
-        if self._running.get(inst.key) is not inst:
-            return False
-        self._release(inst)
-        self._commands.append(CancelCall(inst.key))
-        return True
-
-    def _call_succeeded(self, event: CallSucceeded) -> None:
-        inst = self._running.get(event.key)
-        if inst is None:
+    def _show(self, inst: Instance, note: Note) -> None:
+        if self._is_blocked(inst):
             return
-        self._release(inst)
-        record = inst.record
-        assert record is not None
-        record.outcome = "succeeded"
-        record.result = event.value
-        record.started_seconds = event.started_seconds
-        record.finished_seconds = event.at_seconds
-        if self._cancelled is not None:
-            self._end_cancelled()
-            return
-        self._succeed(inst, Value(event.value, frozenset((inst.node.id,))))
-
-    def _call_failed(self, event: CallFailed) -> None:
-        inst = self._running.get(event.key)
-        if inst is None:
-            return
-        self._release(inst)
-        record = inst.record
-        assert record is not None
-        record.started_seconds = event.started_seconds
-        record.finished_seconds = event.at_seconds
-        outcome: StepOutcome = "failed"
-        if event.effect == "unknown" and inst.node.effect and inst.node.kind is Call:
-            outcome = "unknown"
-        if self._cancelled is not None:
-            self._record(inst, outcome if outcome == "unknown" else "cancelled", error=event.error)
-            self._end_cancelled()
-            return
-        if event.still_running and inst.node.effect:
-            self._left_behind[event.key] = inst
-        wait = self._wait_before_retry(inst, event)
-        if wait is None:
-            self._fail(inst, event.error, outcome)
-            return
-        record.error = event.error
-        self._resting[inst.key] = inst
-        self._commands.append(RetryLater(inst.key, record.id, wait))
-
-    def _wait_before_retry(self, inst: Instance, event: CallFailed) -> float | None:
-        step, tool = inst.node.step, inst.node.tool
-        if not isinstance(step, Call) or tool is None or not event.retryable:
-            return None
-        if event.still_running and tool.effects.has_effects:
-            return None  # two attempts at once would be two calls
-        retry = step.retry or tool.retry
-        is_safe = not tool.effects.has_effects or tool.idempotent or event.effect == "none"
-        if retry is None or not is_safe:
-            return None
-        return wait_before(retry, inst.attempt + 1, event.retry_after_seconds)
-
-    def _retry_due(self, event: RetryDue) -> None:
-        inst = self._resting.pop(event.key, None)
-        if inst is not None and not inst.gone:
-            heapq.heappush(self._ready, (-inst.node.rank, inst.path, inst))
+        scope, _ = self._scope(inst)
+        self._commands.append(ShowNote(inst.label, render_text(fill(note.text, scope))))
+        self._succeed(inst, None)
 
     # Ends ---------------------------------------------------------------------------------------------------------
 
@@ -374,20 +322,24 @@ class Machine(Bodies):
         scope, _ = self._scope(inst)
         match step:
             case Answer():
-                ending = Ending("succeeded", render_text(fill(step.text, scope)))
+                ending = Ending(inst.path, "succeeded", render_text(fill(step.text, scope)))
             case Cannot():
                 missing = tuple(render_text(fill(template, scope)) for template in step.missing)
-                ending = Ending("cannot", render_text(fill(step.reason, scope)), missing)
+                ending = Ending(inst.path, "cannot", render_text(fill(step.reason, scope)), missing)
             case Replan():
-                ending = Ending("replan", render_text(fill(step.reason, scope)))
+                ending = Ending(inst.path, "replan", render_text(fill(step.reason, scope)))
         self._ending = ending
-        inst.frame.ended = "exit"
-        self._succeed(inst, None)
+        self._end_frame(inst, "exit")
 
     def _leave_round(self, inst: Instance, how: str) -> None:
         if self._is_blocked(inst):
             return
-        inst.frame.ended = how
+        self._end_frame(inst, how)
+
+    def _end_frame(self, inst: Instance, how: str) -> None:
+        self._leave(inst.frame, inst.index, how)
+        if inst.ticket is not None:
+            inst.ticket.gates = ()  # it stays in them, in the way of what is behind, until all that has been given up
         self._succeed(inst, None)
 
     def _finish(self, root: Frame) -> None:
@@ -401,18 +353,3 @@ class Machine(Bodies):
         else:
             self.finished = FinishRun("succeeded")
         self._commands.append(self.finished)
-
-    def _cancel(self, reason: str) -> None:
-        """Start nothing more; the run ends when the calls in flight are accounted for."""
-        self._cancelled = reason
-        self._ready.clear()
-        self._held.clear()
-        self._resting.clear()
-        self._agenda.clear()
-        self._commands += [CancelCall(key) for key in self._running]
-        self._end_cancelled()
-
-    def _end_cancelled(self) -> None:
-        if not self._running:
-            self.finished = FinishRun("cancelled", None, self._cancelled)
-            self._commands.append(self.finished)

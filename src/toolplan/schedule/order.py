@@ -23,7 +23,7 @@ from toolplan.effects import WORLD, Access, Resource
 if TYPE_CHECKING:
     from toolplan.schedule.state import Instance
 
-__all__ = ["Exempt", "FailScope", "OrderTable", "Path", "Ticket"]
+__all__ = ["Exempt", "FailScope", "Gate", "InOrder", "OrderTable", "Path", "Ticket"]
 
 Path: TypeAlias = tuple[int, ...]
 
@@ -32,20 +32,31 @@ Exempt: TypeAlias = tuple[tuple[Path, int], ...]
 
 
 class Ticket:
-    """A claim at a place in the written order: on resources, and on possibly failing."""
+    """A claim at a place in the written order: on resources, on possibly failing, on possibly leaving."""
 
-    __slots__ = ("accesses", "path", "scope", "undeclared", "waiters")
+    __slots__ = ("accesses", "behind", "gates", "path", "scope", "undeclared", "waiters")
 
-    def __init__(self, path: Path, accesses: tuple[Access, ...], undeclared: bool, scope: FailScope | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        accesses: tuple[Access, ...],
+        undeclared: bool,
+        scope: FailScope | None,
+        gates: tuple[Gate, ...] = (),
+    ) -> None:
         self.path = path
         self.accesses = accesses
         self.undeclared = undeclared
         self.scope = scope
         self.waiters: list[Instance] = []
         """Whoever wants to be told when the ticket is gone."""
+        self.gates = gates
+        """What it may leave."""
+        self.behind: list[Instance] = []
+        """Calls behind it that began although it may still leave (`speculate`)."""
 
 
-class _Sorted:
+class InOrder:
     """Tickets in path order. Appending at the end, the common case, does not search."""
 
     __slots__ = ("paths", "tickets")
@@ -55,6 +66,7 @@ class _Sorted:
         self.tickets: dict[Path, Ticket] = {}
 
     def add(self, ticket: Ticket) -> None:
+        """Enter a ticket at its place."""
         path = ticket.path
         if path in self.tickets:
             return
@@ -65,6 +77,7 @@ class _Sorted:
         self.tickets[path] = ticket
 
     def remove(self, path: Path) -> None:
+        """Take out the ticket at this place, if there is one."""
         if self.tickets.pop(path, None) is None:
             return
         paths = self.paths
@@ -72,6 +85,13 @@ class _Sorted:
             del paths[0]
         else:
             del paths[bisect_left(paths, path)]
+
+    def within(self, path: Path) -> list[Ticket]:
+        """Return the tickets inside the statement or body at `path`."""
+        paths = self.paths
+        begin = bisect_left(paths, path)
+        end = bisect_left(paths, (*path[:-1], path[-1] + 1))
+        return [self.tickets[each] for each in paths[begin:end]]
 
     def last_before(self, path: Path, exempt: Exempt = ()) -> Ticket | None:
         """Return the nearest ticket before `path`, leaving out those of other members of the groups in `exempt`."""
@@ -88,6 +108,20 @@ class _Sorted:
         return self.tickets[paths[index - 1]] if index else None
 
 
+class Gate:
+    """Tickets of the statements that may still leave one thing: the plan, a loop, or a round of a loop.
+
+    Kept only where calls may begin before that is known (`speculate`). Whatever stands behind one of them in the same
+    gate may turn out not to be needed.
+    """
+
+    __slots__ = ("leaves", "pending")
+
+    def __init__(self, leaves: int) -> None:
+        self.leaves = leaves
+        self.pending = InOrder()
+
+
 class FailScope:
     """Tickets of the steps that may still fail, between here and the nearest enclosing `try` (or the run's edge)."""
 
@@ -95,7 +129,7 @@ class FailScope:
 
     def __init__(self, parent: FailScope | None = None) -> None:
         self.parent = parent
-        self.pending = _Sorted()
+        self.pending = InOrder()
 
     def blocker(self, path: Path, exempt: Exempt) -> Ticket | None:
         """Return an earlier step that could still fail what `path` belongs to, or None."""
@@ -113,10 +147,10 @@ class _Node:
     __slots__ = ("below_reads", "below_writes", "reads", "writes")
 
     def __init__(self) -> None:
-        self.reads = _Sorted()
-        self.writes = _Sorted()
-        self.below_reads = _Sorted()
-        self.below_writes = _Sorted()
+        self.reads = InOrder()
+        self.writes = InOrder()
+        self.below_reads = InOrder()
+        self.below_writes = InOrder()
 
     def is_empty(self) -> bool:
         return not (self.reads.paths or self.writes.paths or self.below_reads.paths or self.below_writes.paths)
@@ -129,7 +163,7 @@ class OrderTable:
 
     def __init__(self) -> None:
         self._nodes: dict[Resource, _Node] = {}
-        self._undeclared = _Sorted()
+        self._undeclared = InOrder()
 
     def add(self, ticket: Ticket) -> None:
         """Enter a ticket."""
@@ -204,7 +238,7 @@ class OrderTable:
 
 
 def _first(world: _Node, path: Path, claimed: Exempt) -> Ticket | None:
-    lists: Iterable[_Sorted] = (world.writes, world.below_writes, world.reads, world.below_reads)
+    lists: Iterable[InOrder] = (world.writes, world.below_writes, world.reads, world.below_reads)
     for tickets in lists:
         if found := tickets.last_before(path, claimed):
             return found

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolplan.schedule.events import RunOutcome, StepRecord
-from toolplan.schedule.order import Exempt, FailScope, Path, Ticket
+from toolplan.plan import ForEach
+from toolplan.schedule.events import RunOutcome, StepOutcome, StepRecord
+from toolplan.schedule.order import Exempt, FailScope, Gate, Path, Ticket
 from toolplan.schedule.program import Node, NodeBlock
 from toolplan.values import Json, Value
 
@@ -46,9 +47,10 @@ class Failure:
 class Ending:
     """How the plan ends, once everything before has finished."""
 
-    __slots__ = ("missing", "outcome", "text")
+    __slots__ = ("missing", "outcome", "path", "text")
 
-    def __init__(self, outcome: RunOutcome, text: str, missing: tuple[str, ...] = ()) -> None:
+    def __init__(self, path: Path, outcome: RunOutcome, text: str, missing: tuple[str, ...] = ()) -> None:
+        self.path = path
         self.outcome: RunOutcome = outcome
         self.text = text
         self.missing = missing
@@ -64,7 +66,9 @@ class Instance:
     __slots__ = (
         "arguments",
         "attempt",
+        "blocker",
         "cells",
+        "deferred",
         "defined",
         "frame",
         "gone",
@@ -74,6 +78,8 @@ class Instance:
         "kept",
         "key",
         "loop",
+        "loose",
+        "may_have_happened",
         "missing",
         "node",
         "origins",
@@ -95,6 +101,8 @@ class Instance:
         """Inside a `try`: the versions that its names had when something in it failed."""
         self.missing = 0
         self.ticket: Ticket | None = None
+        self.blocker: Ticket | None = None
+        """The ticket before its own that it waits for, or has waited for last."""
         self.arguments: dict[str, Json] | None = None
         self.origins = NOTHING
         self.attempt = 0
@@ -103,8 +111,33 @@ class Instance:
         self.inner: Frame | None = None
         self.loop: Loop | None = None
         self.trial: Trial | None = None
+        self.deferred: tuple[str, StepOutcome] | None = None
+        """How it failed, as long as it is not known whether written order reaches it (`speculate`)."""
+        self.loose = False
+        """Its record is not among those that are kept."""
+        self.may_have_happened = False
+        """An attempt at its effect ended without anybody knowing whether it took place."""
         self.gone = False
         """Finished or abandoned: nothing may happen to it any more (I6)."""
+
+    @property
+    def has_equal_rounds(self) -> bool:
+        """Whether it is a loop whose rounds are of equal standing: over a list, and handing nothing on to the next."""
+        return self.node.kind is ForEach and not self.joins
+
+    def equals(self) -> Exempt:
+        """Return the groups of equal standing around it, outermost first: others in them do not hold it back."""
+        groups: list[tuple[Path, int]] = []
+        inst: Instance | None = self
+        while inst is not None:
+            frame: Frame = inst.frame
+            if frame.parallel:
+                groups.append((frame.path, inst.index))
+            inst = frame.owner
+            if inst is not None and inst.loop is not None and inst.has_equal_rounds:
+                groups.append((inst.path, frame.path[-1]))
+        groups.reverse()
+        return tuple(groups)
 
     @property
     def label(self) -> str:
@@ -122,22 +155,26 @@ class Frame:
         "end",
         "ended",
         "env",
-        "equals",
+        "failed",
         "failure",
         "finished",
+        "gates",
         "history",
         "inner_kept",
+        "is_collected",
         "issued",
         "label",
         "next",
         "on_finished",
         "on_issued",
+        "overwritten",
         "owner",
         "parallel",
         "path",
         "rest",
         "scope",
-        "stalled_by",
+        "tail",
+        "undecided",
         "window",
     )
 
@@ -147,8 +184,7 @@ class Frame:
         path: Path,
         env: dict[str, Cell],
         owner: Instance | None,
-        scope: FailScope,
-        equals: Exempt,
+        scope: FailScope | None,
         claimed: Exempt,
         label: str,
         window: int,
@@ -159,8 +195,6 @@ class Frame:
         self.env = env
         self.owner = owner
         self.scope = scope
-        self.equals = equals
-        """Groups of equal standing around it: their other rounds or members do not hold it back by failing."""
         self.claimed = claimed
         """`parallel` groups around it: their other members do not exclude it by being undeclared."""
         self.label = label
@@ -170,11 +204,22 @@ class Frame:
         self.ended = ""
         """Left before its end: `exit` (the plan), `break` or `continue` (the loop around it)."""
         self.failure: Failure | None = None
-        self.stalled_by: Instance | None = None
+        self.undecided: set[int] | None = None
+        """The statements that may still leave it. Behind them nothing is issued, except with `speculate`."""
+        self.gates: tuple[Gate, ...] = ()
+        """With `speculate`: what is kept of the undecided statements around and in it, innermost first."""
+        self.overwritten: list[tuple[int, str, Cell | None]] | None = None
+        """With `speculate`: the versions of names that statements behind an undecided one have replaced."""
         self.rest: Ticket | None = None
+        """The place of the statements that are not issued yet."""
+        self.tail: Ticket | None = None
+        """The place of what a round hands over at its end."""
+        self.is_collected = False
         self.parallel = False
         self.issued = False
         self.finished = False
+        self.failed: set[int] | None = None
+        """The members of a group that have failed."""
         self.inner_kept: dict[str, Cell] | None = None
         """Inside a `try`: what the statement that failed has kept of its own bodies."""
         self.history: list[tuple[int, str, Cell]] | None = None
@@ -191,27 +236,40 @@ class Loop:
         "collected",
         "ended",
         "failure",
+        "gates",
+        "is_plain",
         "issued",
         "items",
         "kept",
-        "last",
         "live",
         "origins",
         "rest",
         "rounds",
+        "sources",
         "testing",
+        "undecided",
         "unfolding",
+        "window",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, window: int) -> None:
+        self.window = window
+        """How many statements of a round may be unfinished."""
+        self.is_plain = False
+        """Whether each of its rounds is issued in one go, and hands nothing on."""
         self.items: list[Json] = []
         self.origins = NOTHING
+        """The steps that the elements came from."""
+        self.sources = NOTHING
+        """The steps that the collected values came from."""
         self.rounds = 0
         """Rounds begun so far; also the number of the next one."""
         self.live: dict[int, Frame] = {}
         """Rounds that are not finished."""
-        self.last: Frame | None = None
-        """The newest round, while it still issues statements."""
+        self.undecided: set[int] = set()
+        """Rounds that still issue statements, or that may still be left."""
+        self.gates: tuple[Gate, ...] = ()
+        """With `speculate`: what may still leave this loop."""
         self.carried: dict[str, Cell] = {}
         """The names that go from round to round, as the newest issued round left them."""
         self.kept: dict[str, Cell] | None = None

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from plan_tools import codes, only
+from toolplan.check import check
+from toolplan.parse import parse
+from toolplan.tools import Tool, ToolSet
 
 
 def note(title: str) -> dict[str, Any]:
@@ -37,3 +40,16 @@ def test_different_resources_and_one_after_the_other() -> None:
 
 def test_one_member_may_do_what_it_likes() -> None:
     assert codes([{"parallel": [{"if": "true", "then": [pay("a"), pay("a")]}]}]) == []
+
+
+def test_members_that_bring_about_what_others_need() -> None:
+    tools = ToolSet.of(
+        [
+            Tool.from_schema("open_page", "", {}, lambda: None, reads="web", ensures="page:open"),
+            Tool.from_schema("click", "", {}, lambda: None, reads="screen", requires="page:open"),
+        ]
+    )
+    plan: Any = parse('[{"parallel": [{"tool_name": "open_page"}, {"tool_name": "click"}]}]', tools=tools)
+    (warning,) = check(plan, tools).warnings
+    assert warning.code == "TP401"
+    assert "`page:open`" in warning.message

@@ -12,13 +12,16 @@ from plan_tools import TOOLS, diagnostics, reading
 from toolplan.check import Limits, check
 from toolplan.diagnostics import Explanation, catalogue, render_all
 from toolplan.errors import PlanRejected
+from toolplan.known import NOTHING_KNOWN, Known, MadeCall
 
 SMALL = {
     "TP501": Limits(max_steps=4),
     "TP502": Limits(max_depth=3),
     "TP503": Limits(max_calls=100),
 }
-POLICY = {"TP403"}
+BEFORE = {"TP409": Known(made=(MadeCall("s2", "pay", {"account": "ann", "amount": 20}),), steps=2)}
+"""What earlier plans have left, for the codes about that."""
+POLICY = {"TP403", "TP404", "TP405"}
 """Codes of a policy: the checker accepts their examples."""
 CHECKER = sorted(code for code in catalogue if code[2] in "2345" and code not in POLICY)
 
@@ -27,20 +30,20 @@ Golden = Callable[[str, str], None]
 
 @pytest.mark.parametrize("code", CHECKER)
 def test_the_wrong_example_gives_its_code_and_nothing_else(code: str) -> None:
-    found = diagnostics(catalogue[code].wrong, limits=SMALL.get(code))
+    found = diagnostics(catalogue[code].wrong, limits=SMALL.get(code), known=BEFORE.get(code, NOTHING_KNOWN))
     assert {each.code for each in found} == {code}
     assert all(each.severity is catalogue[code].severity for each in found)
 
 
 @pytest.mark.parametrize("code", CHECKER)
 def test_the_right_example_is_clean(code: str) -> None:
-    assert diagnostics(catalogue[code].right, limits=SMALL.get(code)) == ()
+    assert diagnostics(catalogue[code].right, limits=SMALL.get(code), known=BEFORE.get(code, NOTHING_KNOWN)) == ()
 
 
 @pytest.mark.parametrize("code", CHECKER)
 def test_the_wording_stays(code: str, golden: Golden) -> None:
     plan = reading(catalogue[code].wrong)
-    found = diagnostics(catalogue[code].wrong, limits=SMALL.get(code))
+    found = diagnostics(catalogue[code].wrong, limits=SMALL.get(code), known=BEFORE.get(code, NOTHING_KNOWN))
     golden(f"diagnostics/{code}.txt", render_all(found, plan.source) + "\n")
     facts = [each.to_dict(plan.source) for each in found]
     golden(f"diagnostics/{code}.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
@@ -58,7 +61,7 @@ def test_the_story_is_written_in_house_style(code: str) -> None:
 
 @pytest.mark.parametrize("code", CHECKER)
 def test_a_message_stands_alone_and_blames_nobody(code: str) -> None:
-    for found in diagnostics(catalogue[code].wrong, limits=SMALL.get(code)):
+    for found in diagnostics(catalogue[code].wrong, limits=SMALL.get(code), known=BEFORE.get(code, NOTHING_KNOWN)):
         assert found.message[-1] not in ".!"
         assert not re.search(r"invalid|illegal|bad |please|sorry|you ", found.message)
         assert found.label

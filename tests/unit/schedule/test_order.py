@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import types
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import pytest
 
+from toolplan.check import CheckedPlan
 from toolplan.parse import parse
 from toolplan.schedule import CallSucceeded, Command, FinishRun, Machine, Program, StartRun
 from toolplan.testing import Simulation, simulate
@@ -70,8 +70,8 @@ def took(name: str, _: Random) -> float:
 
 def run(*steps: dict[str, Any], durations: Callable[[str, Random], float] | None = took, **options: Any) -> Simulation:
     LOG.clear()
-    plan = parse(json.dumps(list(steps)), tools=TOOLS)
-    checked: Any = types.SimpleNamespace(plan=plan, tools=TOOLS)
+    plan: Any = parse(json.dumps(list(steps)), tools=TOOLS)
+    checked: Any = CheckedPlan(plan, TOOLS)
     return simulate(checked, durations=durations, **options)
 
 
@@ -268,15 +268,17 @@ def test_concurrency_is_bounded() -> None:
 
 def test_a_tools_own_bound_holds() -> None:
     limited = ToolSet.of(t.changed(max_concurrency=2) if t.name == "look" else t for t in TOOLS)
-    plan = parse(json.dumps([call("look", city="x" * n) for n in range(1, 6)]), tools=limited)
-    checked: Any = types.SimpleNamespace(plan=plan, tools=limited)
+    plan: Any = parse(json.dumps([call("look", city="x" * n) for n in range(1, 6)]), tools=limited)
+    checked: Any = CheckedPlan(plan, limited)
     simulation = simulate(checked, durations=took)
     starts = [start for _, _, start, _ in simulation.spans]
     assert starts == [0.0, 0.0, 1.0, 1.0, 2.0]
 
 
 def test_a_long_loop_runs_through_a_small_window() -> None:
-    plan = parse(json.dumps([{"for_each": "range(5000)", "as": "i", "do": [call("quick", value="{i}")]}]), tools=TOOLS)
-    checked: Any = types.SimpleNamespace(plan=plan, tools=TOOLS)
+    plan: Any = parse(
+        json.dumps([{"for_each": "range(5000)", "as": "i", "do": [call("quick", value="{i}")]}]), tools=TOOLS
+    )
+    checked: Any = CheckedPlan(plan, TOOLS)
     simulation = simulate(checked, durations=took, window=64, max_concurrency=8)
     assert len(simulation.spans) == 5000
