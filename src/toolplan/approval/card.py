@@ -1,0 +1,239 @@
+"""A card: everything that a plan may do, for whoever has to allow it.
+
+One line for each call that may change something, or that a rule asks about, in written order: its arguments as far as
+they are known and where the others will come from, what led there, how often it may happen, what the policy says and
+why. The card is bound to its plan, arguments, tools and policy by a hash: another plan has another card.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal as OneOf
+
+from toolplan import show
+from toolplan.approval.text import card_text
+from toolplan.check import CheckedPlan
+from toolplan.check.limits import length_of
+from toolplan.expressions import Literal
+from toolplan.plan import AskModel, Block, Call, ForEach, If, Parallel, Step, Try, While, walk
+from toolplan.policy import PlannedCall, Review
+from toolplan.show.words import operand_text
+from toolplan.tools import ToolSet
+from toolplan.tools.fingerprint import fingerprint_of
+from toolplan.tools.secrets import without_secrets
+from toolplan.values import Json
+
+__all__ = ["Card", "CardCall"]
+
+LINE = 70
+
+
+@dataclass(frozen=True)
+class CardCall:
+    """One line of a card: a call, and what surrounds it in the plan."""
+
+    call: PlannedCall
+    changes: tuple[str, ...] | None = ()
+    """What it changes, as far as known; None for a tool that declares nothing, so that it may be anything."""
+    origins: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """The steps that each argument comes from, such as `s1 (read_bill)`."""
+    untrusted: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Those of them, and of what decided about them, that carry other people's text."""
+    conditions: tuple[str, ...] = ()
+    """What has to be so for the call to be made, outermost first."""
+    led_by: tuple[str, ...] = ()
+    """The steps with other people's text that decide whether it is made."""
+    most: int | None = 1
+    """How often it may be made; None when a loop's length is not known before the run."""
+    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What is written for each argument, as an expression; secrets are left out."""
+    shown: Json = None
+    """The arguments as JSON, as a plan writes them; secrets are left out."""
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the line as JSON."""
+        call = self.call
+        return {
+            "id": call.step,
+            "tool": call.tool,
+            "arguments": self.shown,
+            "writes": list(call.writes),
+            "changes": None if self.changes is None else list(self.changes),
+            "action": call.verdict.action,
+            "is_sure": call.verdict.is_sure,
+            "rules": list(call.verdict.names),
+            "reason": call.reason,
+            "origins": _lists(self.origins),
+            "untrusted": _lists(self.untrusted),
+            "unsaid": _lists(call.unsaid),
+            "conditions": list(self.conditions),
+            "led_by": list(self.led_by),
+            "most": self.most,
+            "again": call.again,
+        }
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a person is asked about: a whole plan, or (`about="calls"`) calls of it that are about to be made."""
+
+    about: OneOf["plan", "calls"]
+    lines: tuple[CardCall, ...]
+    request: str
+    policy: str
+    max_calls: int | None
+    repairs: tuple[str, ...]
+    """What had to be mended to read the plan's text."""
+    hash: str
+    checked: CheckedPlan
+
+    @property
+    def asks(self) -> tuple[PlannedCall, ...]:
+        """The calls that the question is about."""
+        return tuple(line.call for line in self.lines if line.call.verdict.asks)
+
+    @property
+    def tools(self) -> ToolSet:
+        """The tools of the plan."""
+        return self.checked.tools
+
+    @classmethod
+    def of(cls, checked: CheckedPlan, review: Review) -> Card:
+        """Return the card of a plan."""
+        return cls._of("plan", checked, review, review.calls)
+
+    @classmethod
+    def of_calls(cls, checked: CheckedPlan, review: Review, calls: Sequence[PlannedCall]) -> Card:
+        """Return the card of calls that are about to be made, with their values."""
+        return cls._of("calls", checked, review, calls)
+
+    @classmethod
+    def _of(
+        cls, about: OneOf["plan", "calls"], checked: CheckedPlan, review: Review, calls: Sequence[PlannedCall]
+    ) -> Card:
+        surroundings = dict(_surroundings(checked.plan.steps, (), 1))
+        words = _words_of_steps(checked)
+        lines = tuple(_line(call, review, words, *surroundings[call.step.partition("[")[0]]) for call in calls)
+        bound: dict[str, Json] = {
+            "plan": show.to_json(checked.plan),
+            "calls": [[line.call.step, line.shown, list(line.call.verdict.names)] for line in lines],
+            "tools": {name: fingerprint_of(checked.tools[name]) for name in sorted({call.tool for call in calls})},
+            "policy": review.policy.fingerprint,
+        }
+        digest = hashlib.sha256(json.dumps(bound, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+        repairs = checked.plan.repairs if review.is_mended else ()
+        said = review.situation.said.partition("\n")[0]
+        return cls(about, lines, said, review.policy.name, checked.max_calls, repairs, digest, checked)
+
+    @classmethod
+    def together(cls, cards: Sequence[Card]) -> Card:
+        """Return one card of several, for questions that come together."""
+        if len(cards) == 1:
+            return cards[0]
+        digest = hashlib.sha256(" ".join(card.hash for card in cards).encode()).hexdigest()
+        return replace(cards[0], lines=tuple(line for card in cards for line in card.lines), hash=digest)
+
+    def to_text(self, language: OneOf["en", "zh"] = "en") -> str:
+        """Return the card in words."""
+        return card_text(self, language)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the card as JSON."""
+        return {
+            "about": self.about,
+            "hash": self.hash,
+            "policy": self.policy,
+            "max_calls": self.max_calls,
+            "repairs": list(self.repairs),
+            "asks": [call.step for call in self.asks],
+            "calls": [line.to_dict() for line in self.lines],
+        }
+
+
+def _line(
+    call: PlannedCall, review: Review, words: Mapping[str, str], conditions: tuple[str, ...], most: int | None
+) -> CardCall:
+    tool = review.tools[call.tool]
+    arguments, sources = without_secrets(call.arguments, tool), call.sources
+    is_made = "[" in call.step or all(isinstance(value, Literal) for _, value in call.arguments.fields)
+    return CardCall(
+        call,
+        tuple(_named(resource, call) for resource in call.writes) if tool.effects.declared else None,
+        {name: _steps(found.steps, words) for name, found in sources.arguments.items() if found.steps},
+        {name: _steps(found.all_untrusted, words) for name, found in sources.arguments.items() if found.is_untrusted},
+        conditions,
+        _steps(sources.condition, words),
+        1 if is_made and "[" in call.step else most,
+        {name: operand_text(value, 2000) for name, value in arguments.fields},
+        show.template_json(arguments),
+    )
+
+
+def _named(resource: str, call: PlannedCall) -> str:
+    """Return the name of a resource with those arguments put in that are known already."""
+    for name, value in call.values.items():
+        if isinstance(value, str | int):
+            resource = resource.replace(f"{{{name}}}", str(value))
+    return resource
+
+
+def _steps(steps: frozenset[str], words: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(words.get(step, step) for step in sorted(steps, key=lambda step: (len(step), step)))
+
+
+def _words_of_steps(checked: CheckedPlan) -> dict[str, str]:
+    words: dict[str, str] = {}
+    for step in walk(checked.plan.steps):
+        if isinstance(step, Call):
+            words[step.id] = f"{step.id} ({step.tool})"
+        elif isinstance(step, AskModel):
+            words[step.id] = f"{step.id} (ask_model)"
+    return words
+
+
+Surroundings = tuple[str, tuple[tuple[str, ...], int | None]]
+
+
+def _surroundings(block: Block, conditions: tuple[str, ...], most: int | None) -> Iterator[Surroundings]:
+    """Yield for each call what has to be so for it to be made, and how often it may be made."""
+    for step in block:
+        yield from _inside(step, conditions, most)
+
+
+def _inside(step: Step, conditions: tuple[str, ...], most: int | None) -> Iterator[Surroundings]:
+    match step:
+        case Call() | AskModel():
+            if isinstance(step, Call):
+                yield step.id, (conditions, most)
+            yield from _surroundings(step.on_error.do, (*conditions, f"{step.id} fails"), most)
+        case If():
+            test = _cut(step.test.text)
+            yield from _surroundings(step.then, (*conditions, f"if {test}"), most)
+            yield from _surroundings(step.otherwise, (*conditions, f"if not ({test})"), most)
+        case ForEach():
+            length = length_of(step.items)
+            rounds = None if most is None or length is None else most * length
+            head = f"for each {step.name} in {operand_text(step.items, LINE)}"
+            yield from _surroundings(step.body, (*conditions, head), rounds)
+        case While():
+            rounds = None if most is None else most * step.max_iterations
+            yield from _surroundings(step.body, (*conditions, f"while {_cut(step.test.text)}"), rounds)
+        case Parallel():
+            yield from _surroundings(step.members, conditions, most)
+        case Try():
+            yield from _surroundings(step.body, conditions, most)
+            yield from _surroundings(step.handler, (*conditions, f"{step.id} fails"), most)
+        case _:
+            pass
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LINE else line[: LINE - 1] + "…"
+
+
+def _lists(given: Mapping[str, Sequence[str]]) -> dict[str, Json]:
+    return {name: list[Json](each) for name, each in given.items()}

@@ -1,0 +1,110 @@
+"""A card in words, English and Chinese: what a person at a terminal reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from toolplan.approval.card import Card, CardCall
+
+__all__ = ["card_text"]
+
+Tongue = Literal["en", "zh"]
+
+_WORDS: dict[Tongue, dict[str, str]] = {
+    "en": {
+        "plan": "This plan asks for your approval before anything runs:",
+        "calls": "These calls are about to be made and ask for your approval:",
+        "call": "This call is about to be made and asks for your approval:",
+        "changes": "changes {what}",
+        "anything": "may change anything",
+        "nothing": "changes nothing",
+        "asks": "asks: {reason}",
+        "may": "may ask later: {reason}",
+        "deny": "may be refused: {reason}",
+        "from": "from {steps}",
+        "untrusted": "other people's text: {steps}",
+        "unsaid": "not in the request: {words}",
+        "condition": "only when: {conditions}",
+        "led_by": "decided by other people's text: {steps}",
+        "most": "up to {count} times",
+        "often": "as often as the loop goes round",
+        "again": "made again, because: {reason}",
+        "repairs": "The text of the plan had to be mended:",
+        "open": "What stands in braces comes from earlier steps.",
+        "join": ", ",
+        "then": ", then ",
+        "apart": "; ",
+    },
+    "zh": {
+        "plan": "执行之前，这个计划需要您批准以下操作：",
+        "calls": "以下调用即将执行，需要您批准：",
+        "call": "以下调用即将执行，需要您批准：",
+        "changes": "会改动 {what}",
+        "anything": "可能改动任何东西",
+        "nothing": "不改动任何东西",
+        "asks": "需要批准：{reason}",
+        "may": "之后可能需要批准：{reason}",
+        "deny": "可能被拒绝：{reason}",
+        "from": "来自 {steps}",
+        "untrusted": "含有他人的文字：{steps}",
+        "unsaid": "请求中没有：{words}",
+        "condition": "仅当：{conditions}",
+        "led_by": "由他人的文字决定：{steps}",
+        "most": "最多 {count} 次",
+        "often": "次数取决于循环",
+        "again": "再次执行，因为：{reason}",
+        "repairs": "计划的文本经过修补：",
+        "open": "花括号中的内容来自前面的步骤。",
+        "join": "、",
+        "then": "，且 ",
+        "apart": "；",
+    },
+}
+
+
+def card_text(card: Card, language: Tongue) -> str:
+    """Return the card, a paragraph a call."""
+    words = _WORDS[language]
+    head = words["call"] if card.about == "calls" and len(card.lines) == 1 else words[card.about]
+    lines = [head, ""]
+    for line in card.lines:
+        lines += _call(line, words)
+    if any(line.origins for line in card.lines) and card.about == "plan":
+        lines += ["", words["open"]]
+    if card.repairs:
+        lines += ["", words["repairs"], *(f"  {repair}" for repair in card.repairs)]
+    return "\n".join(lines)
+
+
+def _call(line: CardCall, words: dict[str, str]) -> list[str]:
+    call = line.call
+    changes = line.changes
+    if changes is None:
+        what = words["anything"]
+    else:
+        what = words["changes"].format(what=words["join"].join(changes)) if changes else words["nothing"]
+    lines = [f"  {call.step}  {call.tool}  [{what}]"]
+    for name, value in line.arguments.items():
+        notes = [words["from"].format(steps=words["join"].join(line.origins[name]))] if name in line.origins else []
+        if name in line.untrusted:
+            notes.append(words["untrusted"].format(steps=words["join"].join(line.untrusted[name])))
+        if name in call.unsaid:
+            notes.append(words["unsaid"].format(words=words["join"].join(call.unsaid[name])))
+        lines.append(f"      {name}: {value}" + (f"   ({words['apart'].join(notes)})" if notes else ""))
+    if call.verdict.asks:
+        lines.append(f"      {words['asks'].format(reason=call.reason)}")
+    elif not call.verdict.is_sure:
+        kind = "may" if call.verdict.action == "ask" else "deny"
+        lines.append(f"      {words[kind].format(reason=call.reason)}")
+    if line.conditions:
+        lines.append(f"      {words['condition'].format(conditions=words['then'].join(line.conditions))}")
+    if line.led_by:
+        lines.append(f"      {words['led_by'].format(steps=words['join'].join(line.led_by))}")
+    if line.most is None:
+        lines.append(f"      {words['often']}")
+    elif line.most > 1:
+        lines.append(f"      {words['most'].format(count=line.most)}")
+    if call.again:
+        lines.append(f"      {words['again'].format(reason=call.again)}")
+    return lines

@@ -1,0 +1,31 @@
+"""Which calls run, which ask a person, which never run.
+
+rules.py     a policy: ordered rules over one call, and what they say about it
+files.py     policies as TOML, and those that come along
+said.py      whether the user said a value
+sources.py   where a value comes from;  trace.py   the same for every call of a plan
+planned.py   a policy looks at a whole plan
+"""
+
+from toolplan.policy.files import SHIPPED, policy_from_toml, shipped_policy
+from toolplan.policy.planned import PlannedCall, Review, review, sources_of_known
+from toolplan.policy.rules import ArgumentTest, Policy, Rule, Situation, Verdict
+from toolplan.policy.sources import Sources
+from toolplan.policy.trace import CallSources
+
+__all__ = [
+    "SHIPPED",
+    "ArgumentTest",
+    "CallSources",
+    "PlannedCall",
+    "Policy",
+    "Review",
+    "Rule",
+    "Situation",
+    "Sources",
+    "Verdict",
+    "policy_from_toml",
+    "review",
+    "shipped_policy",
+    "sources_of_known",
+]
