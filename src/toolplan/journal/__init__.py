@@ -9,12 +9,14 @@ from toolplan.journal.entries import (
     Decision,
     EffectStarted,
     Entry,
+    PlanBegun,
     RunBegun,
     RunEnded,
     RunResumed,
+    SecretLeftOut,
     StepResolved,
 )
-from toolplan.journal.replay import Replayed, replay
+from toolplan.journal.replay import Open, Replayed, Story, replay, tell
 from toolplan.journal.store import Journal, RunRow, RunWriter
 
 __all__ = [
@@ -23,12 +25,17 @@ __all__ = [
     "EffectStarted",
     "Entry",
     "Journal",
+    "Open",
+    "PlanBegun",
     "Replayed",
     "RunBegun",
     "RunEnded",
     "RunResumed",
     "RunRow",
     "RunWriter",
+    "SecretLeftOut",
     "StepResolved",
+    "Story",
     "replay",
+    "tell",
 ]

@@ -1,10 +1,14 @@
 """What is written down of a run, and how an entry becomes a row and a row an entry.
 
-    RunBegun        the plan, the tools it was checked against, and every setting that the scheduler depends on
+    RunBegun        the request; always the first
+    PlanBegun       a plan, the tools it was checked against, every setting that the scheduler depends on. The events
+                    after it belong to it. A run has several when it is planned again, or is a loop; one that no event
+                    follows was only asked about
     <event>         what went into the scheduler, one row an event; feeding them again rebuilds its state (I7)
     EffectStarted   a call with an effect is about to leave; durable before it does (I4)
     Decision        a person's word on the plan or on one call (I5)
-    StepResolved    a person's word on an effect of which nobody knows whether it happened
+    StepResolved    a person's word, or a probe's, on an effect of which nobody knows whether it happened
+    SecretLeftOut   the entry before this one stood for more than is written
     RunResumed      another process took the run over
     RunEnded        the outcome; `waiting` is one too, and more may follow it
 
@@ -22,17 +26,20 @@ from typing import Any, Literal, TypeAlias, cast
 
 from toolplan.errors import JournalMismatch
 from toolplan.schedule import events as schedule_events
-from toolplan.schedule.events import Event
-from toolplan.values import Json
+from toolplan.schedule.events import Event, JournalLost
+from toolplan.values import Json, is_text
 
 __all__ = [
     "FORMAT",
+    "KINDS",
     "Decision",
     "EffectStarted",
     "Entry",
+    "PlanBegun",
     "RunBegun",
     "RunEnded",
     "RunResumed",
+    "SecretLeftOut",
     "StepResolved",
     "decode",
     "encode",
@@ -44,20 +51,32 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class RunBegun:
-    """The first entry of a run: everything that has to be the same when it is resumed.
-
-    `plan` is the canonical JSON notation, `tools` maps each tool that the plan uses to the fingerprint of its schema
-    and declarations, `settings` are the arguments of the scheduler and of the agent.
-    """
+    """The first entry of a run. `now` is the time that its plans see, `version` that of toolplan."""
 
     run_id: str
-    plan: Json
     request: str = ""
-    tools: dict[str, str] = field(default_factory=dict[str, str])
-    settings: dict[str, Json] = field(default_factory=dict[str, Json])
-    policy: str = ""
+    mode: str = "plan"
+    is_callers_plan: bool = False
+    """Whether the plan was given by whoever asked for the run, so that its words are theirs."""
+    now: str = ""
     version: str = ""
     at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBegun:
+    """A plan and everything that has to be the same when it is resumed.
+
+    `plan` is the canonical JSON notation, `tools` says of each tool that the plan uses what it was (`fingerprints.py`),
+    `settings` are those of the scheduler (`schedule/setup.py`), `known` is what earlier plans had left.
+    """
+
+    plan: Json
+    tools: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    settings: dict[str, Json] = field(default_factory=dict[str, "Json"])
+    known: Json = None
+    mended: bool = False
+    """Whether its text had to be mended to be read, so that its effects need a person's word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +94,21 @@ class EffectStarted:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's (or a rule's) word. Without `step` it is about the plan as a whole, whose hash is `card`."""
+    """A person's word on the call of a step. `bound` is the hash of what was shown: it holds for nothing else (I5)."""
 
     answer: Literal["allow", "deny"]
-    step: str | None = None
-    card: str = ""
+    step: str = ""
+    bound: str = ""
+    tool: str = ""
+    rules: list[str] = field(default_factory=list[str])
+    """The rules that asked."""
+    planned: bool = False
+    """Whether it was asked before the run, so that it holds for each call of the step."""
     scope: Literal["once", "run", "pattern"] = "once"
     arguments: Json = None
-    """What was allowed: the arguments as shown, or as edited."""
+    """The arguments that the person has changed."""
     pattern: Json = None
+    each_call: bool = False
     reason: str = ""
     by: str = ""
     at: str = ""
@@ -100,6 +125,13 @@ class StepResolved:
     reason: str = ""
     by: str = ""
     at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretLeftOut:
+    """The entry before this one holds less than was there: secrets are not written down. `what` names its kind."""
+
+    what: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,18 +153,22 @@ class RunEnded:
     at: str = ""
 
 
-Entry: TypeAlias = RunBegun | EffectStarted | Decision | StepResolved | RunResumed | RunEnded | Event
+Entry: TypeAlias = (
+    RunBegun | PlanBegun | EffectStarted | Decision | StepResolved | SecretLeftOut | RunResumed | RunEnded | Event
+)
 
-_CLASSES: dict[str, type[Any]] = {
+KINDS: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
         RunBegun,
+        PlanBegun,
         EffectStarted,
         Decision,
         StepResolved,
+        SecretLeftOut,
         RunResumed,
         RunEnded,
-        *cast("tuple[type[Any], ...]", schedule_events.Event.__args__),
+        *(cls for cls in cast("tuple[type[Any], ...]", schedule_events.Event.__args__) if cls is not JournalLost),
     )
 }
 
@@ -145,12 +181,13 @@ def encode(entry: Entry) -> tuple[str, str]:
         if value == _default(item) and type(value) is type(_default(item)):
             continue
         body[item.name] = sorted(cast("frozenset[str]", value)) if isinstance(value, frozenset) else value
-    return type(entry).__name__, json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return type(entry).__name__, text if is_text(text) else json.dumps(body, separators=(",", ":"))
 
 
 def decode(kind: str, body: str) -> Entry:
     """Return the entry of a row. Raises `JournalMismatch` for a kind or field that this version does not know."""
-    cls = _CLASSES.get(kind)
+    cls = KINDS.get(kind)
     if cls is None:
         raise JournalMismatch(f"the journal holds an entry `{kind}`, which this version of toolplan does not know")
     try:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from toolplan.errors import RunIsHeld
 
-__all__ = ["LEASE_SECONDS", "Holder", "take"]
+__all__ = ["LEASE_SECONDS", "Holder", "is_live", "take"]
 
 LEASE_SECONDS = 30.0
 """How long a lease holds without being renewed. It is renewed with every commit and every third of this."""
@@ -44,6 +44,11 @@ class Holder:
         return f"process {self.pid} on {self.host.partition(':')[0]}"
 
 
+def is_live(holder: Holder, until: float) -> bool:
+    """Return whether somebody is at work on a run whose lease says this."""
+    return bool(holder.name) and until > time.time() and _lives(holder)
+
+
 def take(connection: sqlite3.Connection, run_id: str, holder: Holder) -> int:
     """Take the lease of a run inside an open write transaction; return its fencing token.
 
@@ -57,7 +62,7 @@ def take(connection: sqlite3.Connection, run_id: str, holder: Holder) -> int:
         name, host, pid, born, before, until = row
         token = before + 1
         other = Holder(name, host, pid, born)
-        if name and until > time.time() and _lives(other):
+        if is_live(other, until):
             raise RunIsHeld(f"run {run_id} is being worked on by {other}", holder=str(other))
     connection.execute(
         "INSERT OR REPLACE INTO leases (run_id, holder, host, pid, born, token, until) VALUES (?, ?, ?, ?, ?, ?, ?)",

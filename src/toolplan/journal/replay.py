@@ -7,98 +7,170 @@ carried out again without harm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from toolplan.errors import JournalMismatch
-from toolplan.journal.entries import Decision, EffectStarted, Entry, RunBegun, RunEnded, RunResumed, StepResolved
+from toolplan.journal.entries import (
+    Decision,
+    EffectStarted,
+    Entry,
+    PlanBegun,
+    RunBegun,
+    RunEnded,
+    RunResumed,
+    SecretLeftOut,
+    StepResolved,
+)
+from toolplan.journal.secrets import LEFT_OUT
+from toolplan.known import Known
+from toolplan.plan import Plan
 from toolplan.schedule import (
     AskModelNow,
     AskUserNow,
     CallFailed,
     CallSucceeded,
-    CancelCall,
     Command,
-    FinishRun,
     Machine,
     RetryDue,
     RetryLater,
+    Setup,
     StartCall,
+    StartRun,
 )
+from toolplan.tools import ToolSet
+from toolplan.values import Json
 
-__all__ = ["Replayed", "replay"]
+__all__ = ["Open", "Replayed", "Story", "replay", "tell"]
 
 Open = StartCall | AskModelNow | AskUserNow | RetryLater
 
 
 @dataclass(slots=True)
+class Story:
+    """The entries of a run, sorted: how it began, each plan with what followed it, and how it ended."""
+
+    begun: RunBegun
+    parts: list[tuple[PlanBegun, list[Entry]]] = field(default_factory=list[tuple[PlanBegun, "list[Entry]"]])
+    """Every plan that ran, and the last one even if it did not begin."""
+    decisions: list[Decision] = field(default_factory=list[Decision])
+    ended: RunEnded | None = None
+    """The last written end, if nothing was written after it."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the last plan did."""
+        return bool(self.parts) and any(isinstance(entry, StartRun) for entry in self.parts[-1][1])
+
+
+def tell(entries: Sequence[Entry]) -> Story:
+    """Return the story of a run. Raises `JournalMismatch` for entries that do not begin like one."""
+    if not entries or not isinstance(entries[0], RunBegun):
+        raise JournalMismatch("the journal has no beginning of this run")
+    story = Story(entries[0])
+    for entry in entries[1:]:
+        story.ended = entry if isinstance(entry, RunEnded) else None
+        if isinstance(entry, Decision):
+            story.decisions.append(entry)
+        if isinstance(entry, PlanBegun):
+            if story.parts and not story.has_begun:
+                story.parts.pop()
+            story.parts.append((entry, []))
+        elif story.parts:
+            story.parts[-1][1].append(entry)
+    return story
+
+
+@dataclass(slots=True)
 class Replayed:
-    """The state of a run as its entries tell it."""
+    """The state of a plan's run as its entries tell it."""
 
     machine: Machine
+    setup: Setup
+    """What the machine was made of."""
     open: dict[int, Open] = field(default_factory=dict[int, Open])
     """What was under way, by key, in the order in which it began."""
     started: dict[int, EffectStarted] = field(default_factory=dict[int, EffectStarted])
     """Effects that had left and whose end is not known."""
-    decisions: list[Decision] = field(default_factory=list[Decision])
-    finish: FinishRun | None = None
-    ended: RunEnded | None = None
-    """The last written end, if nothing was written after it."""
+    resolved: dict[int, StepResolved] = field(default_factory=dict[int, StepResolved])
+    """What was found out about them."""
+    seconds: float = 0.0
+    """How long the run had taken when the last event came."""
+    is_lossy: bool = False
+    """Whether a secret is missing among the values."""
 
 
-def replay(entries: Sequence[Entry], machine: Machine) -> Replayed:
-    """Return the state that the entries lead to. `machine` is new, made of the plan and settings in the first entry.
+def replay(entries: Sequence[Entry], plan: Plan, tools: ToolSet, known: Known, setup: Setup) -> Replayed:
+    """Return the state that the entries of one plan lead to. The plan has been checked against these tools.
 
     Raises `JournalMismatch` when an event does not fit what this machine does: the plan, a tool's declaration or the
     scheduler itself is not the same as when the entries were written.
     """
-    state = Replayed(machine)
+    state = Replayed(setup.machine(plan, tools, known), setup)
+    edited = {entry.step for entry in entries if isinstance(entry, Decision) and entry.arguments}
     for number, entry in enumerate(entries):
-        state.ended = None
         match entry:
-            case RunBegun() | RunResumed():
+            case RunBegun() | PlanBegun() | RunResumed() | RunEnded() | Decision():
                 pass
-            case RunEnded():
-                state.ended = entry
             case EffectStarted():
-                _check_started(state, entry, number)
+                _check_started(state, entry, number, edited)
                 state.started[entry.key] = entry
-            case Decision():
-                state.decisions.append(entry)
+                state.resolved.pop(entry.key, None)
             case StepResolved():
-                pass  # the event that it led to is an entry of its own
+                state.resolved[entry.key] = entry
+            case SecretLeftOut():
+                state.is_lossy = True
             case _:
-                if isinstance(entry, CallSucceeded | CallFailed | RetryDue) and entry.key not in state.open:
-                    raise JournalMismatch(
-                        f"entry {number} of the journal is about call {entry.key}, which this plan does not make there"
-                    )
-                if isinstance(entry, CallSucceeded | CallFailed):
-                    state.started.pop(entry.key, None)
-                for command in machine.on(entry):
-                    _note(state, command)
-                if isinstance(entry, CallSucceeded | CallFailed | RetryDue):
-                    still_resting = isinstance(state.open.get(entry.key), RetryLater) and isinstance(entry, CallFailed)
-                    if not still_resting:
-                        state.open.pop(entry.key, None)
+                _feed(state, entry, number)
     return state
 
 
-def _note(state: Replayed, command: Command) -> None:
-    match command:
-        case StartCall() | AskModelNow() | AskUserNow() | RetryLater():
+def _feed(state: Replayed, entry: Entry, number: int) -> None:
+    """Give the machine an event, and note what is under way after it."""
+    if isinstance(entry, CallSucceeded | CallFailed | RetryDue):
+        if entry.key not in state.open:
+            raise JournalMismatch(
+                f"entry {number} of the plan is about call {entry.key}, which this plan does not make there"
+            )
+        del state.open[entry.key]
+    if isinstance(entry, CallSucceeded | CallFailed):
+        state.started.pop(entry.key, None)
+        state.resolved.pop(entry.key, None)
+        state.seconds = max(state.seconds, entry.at_seconds)
+    try:
+        commands: list[Command] = state.machine.on(entry)  # pyright: ignore[reportArgumentType] - events are what is left
+    except AssertionError as error:
+        raise JournalMismatch(f"entry {number} of the plan cannot have happened with it: {error}") from error
+    for command in commands:
+        if isinstance(command, StartCall | AskModelNow | AskUserNow | RetryLater):
             state.open[command.key] = command
-        case CancelCall():
-            pass  # its end is an event of its own, or it was lost with the process
-        case FinishRun():
-            state.finish = command
-        case _:
-            pass
 
 
-def _check_started(state: Replayed, entry: EffectStarted, number: int) -> None:
+def _check_started(state: Replayed, entry: EffectStarted, number: int, edited: Set[str]) -> None:
     command = state.open.get(entry.key)
-    if not isinstance(command, StartCall) or (command.tool, command.step) != (entry.tool, entry.step):
+    if isinstance(command, StartCall) and (command.tool, command.step) == (entry.tool, entry.step):
+        if entry.step in edited and isinstance(entry.arguments, dict) and not _is_cut(entry.arguments):
+            command.arguments = entry.arguments  # a person has changed them
+            record = state.machine.running[entry.key].record
+            if record is not None:
+                record.arguments = entry.arguments
+        fits = _same(entry.arguments, command.arguments)
+    else:
+        fits = False
+    if not fits:
         raise JournalMismatch(
-            f"entry {number} of the journal says that `{entry.step}` ({entry.tool}) left, but this plan does not call "
-            "it there"
+            f"entry {number} of the plan says that `{entry.step}` ({entry.tool}) left, but this plan does not make "
+            "that call there"
         )
+
+
+def _same(written: Json, made: dict[str, Json]) -> bool:
+    """Return whether the arguments are the same, apart from secrets, which are not written."""
+    if not isinstance(written, dict) or written.keys() != made.keys():
+        return False
+    return all(value == made[name] or _is_cut(value) for name, value in written.items())
+
+
+def _is_cut(value: Json) -> bool:
+    return LEFT_OUT in json.dumps(value, ensure_ascii=False)

@@ -8,7 +8,8 @@ The write-ahead log with `synchronous=FULL` makes every commit durable, lets oth
 several processes share one file; after a crash, a damaged tail of the log is what was not committed, and SQLite leaves
 it out. Commits of concurrent steps are grouped: whoever asks while one commit is under way shares the next (group
 commit, DeWitt et al. 1984). Entries of a run become durable in the order in which they were added, so what is on disk
-is always a prefix of what happened.
+is always a prefix of what happened. How many entries a run has, and a hash over all of them, is committed with them
+(`chain.py`): a run whose entries are not those that were written is refused, for what is missing could be an effect.
 
 Once a commit has failed, for want of space or permission, nothing later of that run is written: every `durable` after
 it fails too, and the engine sends no effect that is not written down.
@@ -18,31 +19,40 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import itertools
+import os
+import shutil
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from toolplan.errors import JournalError, JournalMismatch, RunIsHeld
+from toolplan.journal import chain
 from toolplan.journal.entries import FORMAT, Entry, RunBegun, RunEnded, RunResumed, decode, encode
-from toolplan.journal.lease import LEASE_SECONDS, Holder, take
+from toolplan.journal.lease import LEASE_SECONDS, Holder, is_live, take
+from toolplan.journal.secrets import Secrets
 
-__all__ = ["DELAY_SECONDS", "Journal", "RunRow", "RunWriter"]
+__all__ = ["DELAY_SECONDS", "SCHEMA", "Journal", "RunRow", "RunWriter"]
 
 DELAY_SECONDS = 0.05
 """How long entries that nobody waits for may stay in memory."""
 
+ROOM_BYTES = 65_536
+"""With less room than this, an input or output error of SQLite means that the disk is full."""
+
 BUSY_SECONDS = 30.0
 """How long a commit waits for other processes' commits."""
 
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE IF NOT EXISTS journal (format INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS runs (
-    run_id TEXT PRIMARY KEY, request TEXT NOT NULL, begun TEXT NOT NULL, outcome TEXT NOT NULL, changed TEXT NOT NULL
+    run_id TEXT PRIMARY KEY, request TEXT NOT NULL, begun TEXT NOT NULL, outcome TEXT NOT NULL, changed TEXT NOT NULL,
+    written INTEGER, chain TEXT
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS entries (
     run_id TEXT NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL,
@@ -78,30 +88,49 @@ class _Batch:
     """What one run adds to the next commit."""
 
     writer: RunWriter
-    rows: list[tuple[str, str]]
-    outcome: str | None
+    rows: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    outcome: str | None = None
     done: list[Tell] = field(default_factory=list["Tell"])
+    is_last: bool = False
+    """Whether the run is given back with it."""
 
 
 class RunWriter:
-    """One run's end of the journal. Used from one event loop; `close` gives the run back."""
+    """One run's end of the journal. Used from one event loop; `close` gives the run back.
 
-    def __init__(self, journal: Journal, run_id: str, token: int, number: int) -> None:
+    With `secrets`, these are left out of whatever is written.
+    """
+
+    def __init__(self, journal: Journal, run_id: str, token: int, number: int, begun: RunBegun | None = None) -> None:
         self.run_id = run_id
         self.token = token
-        self._journal = journal
-        self._next = number
-        self._batch: _Batch | None = None
+        self.secrets: Secrets | None = None
         self.failed: JournalError | None = None
         self.is_closed = False
+        self._journal = journal
+        self._next = number
+        self._begun = begun
 
     def add(self, entry: Entry) -> None:
         """Let an entry join the next commit."""
         outcome = entry.outcome if isinstance(entry, RunEnded) else "running" if isinstance(entry, RunResumed) else None
-        self._journal._add(self, encode(entry), outcome)  # pyright: ignore[reportPrivateUsage] - its other half
+        rows = self.secrets.rows(entry) if self.secrets else [encode(entry)]
+        self._journal._add(self, rows, outcome)  # pyright: ignore[reportPrivateUsage] - its other half
 
     async def durable(self) -> None:
         """Return when everything added so far is on disk. Raises `JournalError` when that cannot be."""
+        await self._synced(last=False)
+
+    async def aclose(self) -> None:
+        """`close` for async code; raises `JournalError` when what is left could not be written."""
+        if self.is_closed:
+            return
+        try:
+            await self._synced(last=True)
+        finally:
+            self._drop()
+
+    async def _synced(self, *, last: bool) -> None:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
 
@@ -109,11 +138,11 @@ class RunWriter:
             with suppress(RuntimeError):  # the loop is closed; nobody waits any more
                 loop.call_soon_threadsafe(_settle, done, error)
 
-        self._journal._sync(self, tell)  # pyright: ignore[reportPrivateUsage]
+        self._journal._sync(self, tell, last)  # pyright: ignore[reportPrivateUsage]
         await done
 
-    def flush(self) -> None:
-        """`durable` for code that is not async."""
+    def flush(self, *, last: bool = False) -> None:
+        """`durable` for code that is not async. The `last` time the run is given back."""
         over = threading.Event()
         found: list[JournalError | None] = [None]
 
@@ -121,7 +150,7 @@ class RunWriter:
             found[0] = error
             over.set()
 
-        self._journal._sync(self, tell)  # pyright: ignore[reportPrivateUsage]
+        self._journal._sync(self, tell, last)  # pyright: ignore[reportPrivateUsage]
         over.wait()
         if found[0] is not None:
             raise found[0]
@@ -131,9 +160,12 @@ class RunWriter:
         if self.is_closed:
             return
         with suppress(JournalError):
-            self.flush()
-        self._journal._release(self)  # pyright: ignore[reportPrivateUsage]
+            self.flush(last=True)
+        self._drop()
+
+    def _drop(self) -> None:
         self.is_closed = True
+        self._journal._forget(self)  # pyright: ignore[reportPrivateUsage]
 
 
 class Journal:
@@ -160,6 +192,7 @@ class Journal:
                     raise JournalError(f"there is no journal at {self.path}")
             else:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # what is in it is nobody else's business
             with closing(self._connect()) as connection:
                 self._check_format(connection)
 
@@ -171,16 +204,17 @@ class Journal:
     # Runs ---------------------------------------------------------------------------------------------------------
 
     def begin(self, begun: RunBegun) -> RunWriter:
-        """Write the first entry of a new run, durably, and return the run's writer."""
-        with self._writing() as connection:
-            token = take(connection, begun.run_id, self.holder)
-            if connection.execute("SELECT 1 FROM runs WHERE run_id = ?", (begun.run_id,)).fetchone():
-                raise JournalError(f"run {begun.run_id} is in the journal already")
-            connection.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, 'running', ?)", (begun.run_id, begun.request, begun.at, _now())
-            )
-            connection.execute("INSERT INTO entries VALUES (?, 0, ?, ?)", (begun.run_id, *encode(begun)))
-        return self._hold(RunWriter(self, begun.run_id, token, 1))
+        """Return the writer of a new run. Its first entry, and the lease, join the next commit."""
+        if self.readonly:
+            raise JournalError(f"the journal {self.path} was opened only to be read")
+        begun = begun if begun.at else replace(begun, at=_now())
+        writer = self._hold(self.writer(begun.run_id, 0, 0, begun))
+        writer.add(begun)
+        return writer
+
+    def writer(self, run_id: str, token: int, number: int, begun: RunBegun | None = None) -> RunWriter:
+        """Return a writer; the one place where they are made."""
+        return RunWriter(self, run_id, token, number, begun)
 
     def take(self, run_id: str) -> RunWriter:
         """Take a run that somebody began and return its writer.
@@ -190,29 +224,26 @@ class Journal:
         with self._writing() as connection:
             run_id = _full_id(connection, run_id)
             token = take(connection, run_id, self.holder)
-            (number,) = connection.execute("SELECT MAX(number) + 1 FROM entries WHERE run_id = ?", (run_id,)).fetchone()
-        return self._hold(RunWriter(self, run_id, token, number))
+            if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise _damaged(self.path)
+            rows = chain.verified(connection, run_id)
+            chain.seal(connection, run_id, len(rows), chain.of(rows))  # an older version has not done so
+        return self._hold(self.writer(run_id, token, len(rows)))
 
     def read(self, run_id: str) -> list[Entry]:
         """Return the entries of a run, the first one `RunBegun`. `run_id` may be a beginning that fits one run only."""
         with self._reading() as connection:
             full = _full_id(connection, run_id)
-            rows = connection.execute(
-                "SELECT number, kind, body FROM entries WHERE run_id = ? ORDER BY number", (full,)
-            ).fetchall()
-        for expected, (number, _, _) in enumerate(rows):
-            if number != expected:
-                raise JournalError(f"the journal has lost entry {expected} of run {full}; nothing of it can be trusted")
-        entries = [decode(kind, body) for _, kind, body in rows]
+            rows = chain.verified(connection, full)
+        entries = [decode(kind, body) for kind, body in rows]
         if not entries or not isinstance(entries[0], RunBegun):
             raise JournalMismatch(f"run {full} does not begin with its plan")
         return entries
 
     def runs(self, *, limit: int = 100, outcome: str | None = None) -> list[RunRow]:
         """Return the newest runs first."""
-        query = "SELECT r.run_id, request, begun, outcome, changed, COALESCE(until, 0) > ? AND holder <> '' FROM runs r"
-        query += " LEFT JOIN leases l ON l.run_id = r.run_id"
-        given: list[Any] = [time.time()]
+        query = _ROWS
+        given: list[Any] = []
         if outcome is not None:
             query += " WHERE outcome = ?"
             given.append(outcome)
@@ -225,11 +256,7 @@ class Journal:
         """Return the row of one run. Raises `JournalError` when there is none."""
         with self._reading() as connection:
             full = _full_id(connection, run_id)
-            row = connection.execute(
-                "SELECT r.run_id, request, begun, outcome, changed, COALESCE(until, 0) > ? AND holder <> '' FROM runs r"
-                " LEFT JOIN leases l ON l.run_id = r.run_id WHERE r.run_id = ?",
-                (time.time(), full),
-            ).fetchone()
+            row = connection.execute(f"{_ROWS} WHERE r.run_id = ?", (full,)).fetchone()
         return _row(row)
 
     def close(self) -> None:
@@ -255,44 +282,44 @@ class Journal:
 
     def _hold(self, writer: RunWriter) -> RunWriter:
         with self._wake:
+            if self.holder.pid != os.getpid():
+                self.holder = Holder.this_process()
             self._held[id(writer)] = writer
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():  # the second: in a process that was forked
                 self._thread = threading.Thread(target=self._write, name="toolplan-journal", daemon=True)
                 self._thread.start()
         return writer
 
-    def _add(self, writer: RunWriter, row: tuple[str, str], outcome: str | None) -> None:
+    def _add(self, writer: RunWriter, rows: list[tuple[str, str]], outcome: str | None) -> None:
         with self._wake:
             batch = self._batch_of(writer)
-            batch.rows.append(row)
+            batch.rows += rows
             batch.outcome = outcome or batch.outcome
 
-    def _sync(self, writer: RunWriter, tell: Callable[[JournalError | None], None]) -> None:
+    def _sync(self, writer: RunWriter, tell: Callable[[JournalError | None], None], last: bool) -> None:
         with self._wake:
-            if writer.failed is None and writer.is_closed:
+            if writer.failed is None and id(writer) not in self._held:
                 writer.failed = JournalError(f"run {writer.run_id} has been given back")
-            if writer.failed is not None or (id(writer) not in self._held and id(writer) not in self._batches):
+            if writer.failed is not None and not last:
                 tell(writer.failed)
                 return
-            self._batch_of(writer).done.append(tell)
+            batch = self._batch_of(writer)
+            batch.done.append(tell)
+            batch.is_last = batch.is_last or last
             self._urgent = True
             self._wake.notify()
 
     def _batch_of(self, writer: RunWriter) -> _Batch:
         batch = self._batches.get(id(writer))
         if batch is None:
-            batch = self._batches[id(writer)] = _Batch(writer, [], None)
+            batch = self._batches[id(writer)] = _Batch(writer)
             if len(self._batches) == 1:
                 self._wake.notify()
         return batch
 
-    def _release(self, writer: RunWriter) -> None:
+    def _forget(self, writer: RunWriter) -> None:
         with self._wake:
             self._held.pop(id(writer), None)
-        with suppress(JournalError), self._writing() as connection:
-            connection.execute(
-                "UPDATE leases SET holder = '', until = 0 WHERE run_id = ? AND token = ?", (writer.run_id, writer.token)
-            )
 
     # The writing thread -------------------------------------------------------------------------------------------
 
@@ -318,16 +345,14 @@ class Journal:
                     if time.monotonic() - renewed > LEASE_SECONDS / 3:
                         renewed = time.monotonic()
                         waiting = {id(batch.writer) for batch in batches}
-                        batches += [_Batch(writer, [], None) for writer in held if id(writer) not in waiting]
+                        batches += [_Batch(writer) for writer in held if id(writer) not in waiting]
                     self._commit(connection, batches)
-                except sqlite3.Error as error:
+                except Exception as error:  # whatever it is, whoever waits must hear of it
                     if connection is not None:
                         with suppress(sqlite3.Error):
                             connection.close()
                         connection = None
-                    failure = _explain(self.path, error)
-                    for batch in batches:
-                        batch.writer.failed = batch.writer.failed or failure
+                    self._commit_each(batches, error)
                 for batch in batches:
                     for tell in batch.done:
                         tell(batch.writer.failed)
@@ -338,33 +363,58 @@ class Journal:
     def _commit(self, connection: sqlite3.Connection, batches: Sequence[_Batch]) -> None:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            until, now = time.time() + LEASE_SECONDS, _now()
-            written: list[tuple[RunWriter, int]] = []
-            for batch in batches:
-                writer = batch.writer
-                if writer.failed is not None:
-                    continue
-                renewed = connection.execute(
-                    "UPDATE leases SET until = ? WHERE run_id = ? AND token = ?", (until, writer.run_id, writer.token)
-                )
-                if renewed.rowcount == 0:
-                    writer.failed = RunIsHeld(f"run {writer.run_id} was taken over by another process")
-                    continue
-                rows = [(writer.run_id, writer._next + i, *row) for i, row in enumerate(batch.rows)]  # pyright: ignore[reportPrivateUsage]
-                connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
-                if batch.outcome is not None:
-                    connection.execute(
-                        "UPDATE runs SET outcome = ?, changed = ? WHERE run_id = ?", (batch.outcome, now, writer.run_id)
-                    )
-                written.append((writer, len(rows)))
+            written = [batch for batch in batches if self._write_batch(connection, batch)]
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
         self._commits += 1
-        for writer, count in written:
-            writer._next += count  # pyright: ignore[reportPrivateUsage]
+        for batch in written:
+            batch.writer._next += len(batch.rows)  # pyright: ignore[reportPrivateUsage]
+            batch.writer._begun = None  # pyright: ignore[reportPrivateUsage]
+
+    def _commit_each(self, batches: Sequence[_Batch], error: Exception) -> None:
+        """Commit what can be committed after a commit has failed: one run must not spoil it for the others."""
+        for batch in batches:
+            try:
+                if len(batches) == 1:
+                    raise error
+                with closing(self._connect()) as connection:
+                    self._commit(connection, [batch])
+            except Exception as found:
+                failure = found if isinstance(found, JournalError) else _explain(self.path, found)
+                batch.writer.failed = batch.writer.failed or failure
+
+    def _write_batch(self, connection: sqlite3.Connection, batch: _Batch) -> bool:
+        """Write what one run adds, if the run is still ours; return whether it was written."""
+        writer, now = batch.writer, _now()
+        first = writer._begun  # pyright: ignore[reportPrivateUsage]
+        if first is not None:
+            if connection.execute("SELECT 1 FROM runs WHERE run_id = ?", (first.run_id,)).fetchone():
+                writer.failed = writer.failed or JournalError(f"run {first.run_id} is in the journal already")
+            else:
+                writer.token = take(connection, first.run_id, self.holder)
+                row = (first.run_id, first.request, first.at, now)
+                connection.execute("INSERT INTO runs VALUES (?, ?, ?, 'running', ?, 0, '')", row)
+        until, holder = (0.0, "") if batch.is_last else (time.time() + LEASE_SECONDS, self.holder.name)
+        renewed = connection.execute(
+            "UPDATE leases SET until = ?, holder = ? WHERE run_id = ? AND token = ?",
+            (until, holder, writer.run_id, writer.token),
+        )
+        if renewed.rowcount == 0:
+            writer.failed = writer.failed or RunIsHeld(f"run {writer.run_id} was taken over by another process")
+        if writer.failed is not None:  # what came before is lost, so what follows must not be there either
+            return False
+        numbers = itertools.count(writer._next)  # pyright: ignore[reportPrivateUsage]
+        rows = [(writer.run_id, next(numbers), *row) for row in batch.rows]
+        connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
+        if rows:
+            chain.extend(connection, writer.run_id, batch.rows)
+        if batch.outcome is not None:
+            changed = (batch.outcome, now, writer.run_id)
+            connection.execute("UPDATE runs SET outcome = ?, changed = ? WHERE run_id = ?", changed)
+        return True
 
     # Connections --------------------------------------------------------------------------------------------------
 
@@ -395,11 +445,13 @@ class Journal:
             if self.readonly:
                 raise JournalError(f"{self.path} is empty")
             connection.execute("BEGIN IMMEDIATE")
-            for statement in _SCHEMA.split(";"):
+            for statement in SCHEMA.split(";"):
                 connection.execute(statement)
             if connection.execute("SELECT COUNT(*) FROM journal").fetchone() == (0,):
                 connection.execute("INSERT INTO journal VALUES (?)", (FORMAT,))
             connection.execute("COMMIT")
+        elif not self.readonly:
+            chain.make_room(connection)
         (found,) = connection.execute("SELECT MAX(format) FROM journal").fetchone()
         if found > FORMAT:
             raise JournalError(
@@ -437,9 +489,16 @@ def _settle(done: asyncio.Future[None], error: JournalError | None) -> None:
         done.set_exception(error)
 
 
-def _row(row: tuple[str, str, str, str, str, int]) -> RunRow:
-    run_id, request, begun, outcome, changed, is_held = row
-    return RunRow(run_id, request, begun, outcome, changed, bool(is_held))
+_ROWS = (
+    "SELECT r.run_id, request, begun, outcome, changed, holder, host, pid, born, until FROM runs r"
+    " LEFT JOIN leases l ON l.run_id = r.run_id"
+)
+
+
+def _row(row: tuple[Any, ...]) -> RunRow:
+    run_id, request, begun, outcome, changed, holder, host, pid, born, until = row
+    is_held = holder is not None and is_live(Holder(holder, host, pid, born), until)
+    return RunRow(run_id, request, begun, outcome, changed, is_held)
 
 
 def _full_id(connection: sqlite3.Connection, run_id: str) -> str:
@@ -468,19 +527,30 @@ def _explained(path: Path) -> Generator[None]:
 
 def _explain(path: Path, error: Exception) -> JournalError:
     text = str(error)
-    if "full" in text or "No space" in text:
+    if "full" in text or "No space" in text or ("disk I/O" in text and _is_full(path)):
         return JournalError(f"the journal {path} cannot be written: the disk is full; nothing unwritten was started")
     if "readonly" in text or "read-only" in text or isinstance(error, PermissionError):
         return JournalError(f"the journal {path} cannot be written: it, or its folder, is read-only")
-    if "unable to open" in text:
+    if "unable to open" in text or isinstance(error, FileExistsError | NotADirectoryError):
         return JournalError(f"the journal {path} cannot be opened: its folder is missing or not writable")
     if "not a database" in text:
         return JournalError(f"{path} is no journal: the file is not a database")
-    if "malformed" in text or "disk image" in text:
-        return JournalError(f"the journal {path} is damaged; what can be saved of it: `sqlite3 FILE .recover`")
+    if "malformed" in text or "disk image" in text or "decode to UTF-8" in text:
+        return _damaged(path)
     if "locked" in text or "busy" in text:
         return JournalError(f"the journal {path} is locked by another program for more than {BUSY_SECONDS:g} seconds")
     return JournalError(f"the journal {path} cannot be used: {text}")
+
+
+def _is_full(path: Path) -> bool:
+    """Return whether so little room is left that SQLite cannot make its files beside the journal."""
+    with suppress(OSError):
+        return shutil.disk_usage(path.parent).free < ROOM_BYTES
+    return False
+
+
+def _damaged(path: Path) -> JournalError:
+    return JournalError(f"the journal {path} is damaged; what can be saved of it: `sqlite3 FILE .recover`")
 
 
 def _now() -> str:

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from toolplan.errors import JournalError, JournalMismatch, RunIsHeld
-from toolplan.journal import Decision, EffectStarted, Journal, RunBegun, RunEnded, RunResumed, StepResolved
+from toolplan.journal import Decision, EffectStarted, Journal, PlanBegun, RunBegun, RunEnded, RunResumed, StepResolved
 from toolplan.journal.entries import decode, encode
 from toolplan.journal.lease import Holder
 from toolplan.schedule import CallFailed, CallSucceeded, CancelRun, StartRun
 
-BEGUN = RunBegun("r1", [{"tool_name": "pay"}], "pay the bill", {"pay": "abc"}, {"failure": "written-order"})
+BEGUN = RunBegun("r1", "pay the bill", now="2026-01-01", at="2026-01-01T00:00:00")
+PLAN = PlanBegun([{"tool_name": "pay"}], {"pay": {"declared": "abc"}}, {"failure": "written-order"})
 EVENTS = [StartRun("2026-01-01T00:00:00"), CallSucceeded(1, {"ok": [1, 2.5, None, "é\u0000"]}, 0.5, 1.0)]
 
 
@@ -34,11 +35,12 @@ def journal_with_run(path: Path) -> Journal:
     "entry",
     [
         BEGUN,
+        PLAN,
         *EVENTS,
         CallFailed(3, "no", "unknown", False, 1, 2, retry_after_seconds=3.0, still_running=True),
         CancelRun(),
         EffectStarted(2, "s2", "pay", 1, "r1:s2", {"to": "A"}, 0.25),
-        Decision("allow", "s2", "hash", "run", {"to": "A"}, None, "fine", "ann", "now"),
+        Decision("allow", "s2", "hash", "pay", ["asks"], True, "run", {"to": "A"}, None, False, "fine", "ann", "now"),
         StepResolved(2, "s2", "happened", {"id": 3}),
         RunResumed("someone"),
         RunEnded("waiting", "which one?", questions=[{"step": "s3"}]),
@@ -76,7 +78,8 @@ async def test_commits_of_concurrent_runs_are_grouped(tmp_path: Path) -> None:
     import asyncio
 
     with Journal(tmp_path / "j.db") as journal:
-        writers = [journal.begin(RunBegun(f"r{i}", [])) for i in range(20)]
+        writers = [journal.begin(RunBegun(f"r{i}")) for i in range(20)]
+        await asyncio.gather(*(writer.durable() for writer in writers))
         before = journal.commits
         for writer in writers:
             writer.add(StartRun("now"))
@@ -88,6 +91,7 @@ async def test_commits_of_concurrent_runs_are_grouped(tmp_path: Path) -> None:
 def test_entries_nobody_waits_for_are_written_all_the_same(tmp_path: Path) -> None:
     with Journal(tmp_path / "j.db") as journal:
         writer = journal.begin(BEGUN)
+        writer.flush()
         writer.add(StartRun("now"))
         for _ in range(200):
             if len(journal.read("r1")) == 2:
@@ -110,7 +114,7 @@ def test_a_run_has_one_holder(tmp_path: Path) -> None:
 def test_a_dead_holder_is_replaced_at_once(tmp_path: Path) -> None:
     script = (
         "import sys, os; from toolplan.journal import Journal, RunBegun\n"
-        "w = Journal(sys.argv[1]).begin(RunBegun('r1', [])); os.kill(os.getpid(), 9)"
+        "w = Journal(sys.argv[1]).begin(RunBegun('r1')); w.flush(); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "j.db")], check=False)
     assert done.returncode == -9
@@ -121,6 +125,7 @@ def test_a_dead_holder_is_replaced_at_once(tmp_path: Path) -> None:
 def test_a_holder_that_was_given_up_writes_nothing_more(tmp_path: Path) -> None:
     with Journal(tmp_path / "j.db") as first, Journal(tmp_path / "j.db") as second:
         stale = first.begin(BEGUN)
+        stale.flush()
         with sqlite3.connect(tmp_path / "j.db") as connection:
             connection.execute("UPDATE leases SET until = 0")
         second.take("r1")
@@ -202,7 +207,7 @@ def test_a_lost_entry_is_noticed(tmp_path: Path) -> None:
 def test_runs_are_found_by_the_beginning_of_their_id(tmp_path: Path) -> None:
     with Journal(tmp_path / "j.db") as journal:
         for name in ("abc1", "abd2", "x_y", "xzy"):
-            journal.begin(RunBegun(name, []))
+            journal.begin(RunBegun(name)).flush()
         assert journal.row("abc").run_id == "abc1"
         assert journal.row("x_").run_id == "x_y"
         with pytest.raises(JournalError, match="2 runs begin"):
@@ -212,17 +217,23 @@ def test_runs_are_found_by_the_beginning_of_their_id(tmp_path: Path) -> None:
 
 
 def test_a_log_cut_anywhere_leaves_a_prefix(tmp_path: Path) -> None:
-    """Cutting the tail off, at any byte of the last frames, loses the newest entries and nothing before them."""
+    """A power cut: of the log's tail, cut at any byte, only entries go that nobody was told are durable."""
     journal = journal_with_run(tmp_path / "j.db")
     writer = next(iter(journal._held.values()))
+    log = tmp_path / "j.db-wal"
     full: list[object] = [BEGUN, *EVENTS]
-    for key in (2, 3):
+    durable = [(log.stat().st_size, len(full))]
+    for key in (2, 3, 4):
         writer.add(CallSucceeded(key, "x" * 300))
         full.append(CallSucceeded(key, "x" * 300))
         writer.flush()
-    db, wal = (tmp_path / "j.db").read_bytes(), (tmp_path / "j.db-wal").read_bytes()
+        durable.append((log.stat().st_size, len(full)))
+    db, wal = (tmp_path / "j.db").read_bytes(), log.read_bytes()
+    frame = 24 + 4096
+    edges = {32 + frame * number + by for number in range(len(wal) // frame + 1) for by in (-25, -1, 0, 1, 23, 24, 25)}
+    cuts = sorted((edges | set(range(len(wal) - 2 * frame, len(wal), 61))) & set(range(len(wal) + 1)))
     seen = set()
-    for cut in range(len(wal), max(0, len(wal) - 9000), -97):
+    for cut in cuts:
         copy = tmp_path / f"cut{cut}"
         copy.mkdir()
         (copy / "j.db").write_bytes(db)
@@ -230,6 +241,69 @@ def test_a_log_cut_anywhere_leaves_a_prefix(tmp_path: Path) -> None:
         with Journal(copy / "j.db") as cut_off:
             entries = cut_off.read("r1") if cut_off.runs() else []
         assert entries == full[: len(entries)]
+        assert len(entries) >= max((count for size, count in durable if size <= cut), default=0), cut
         seen.add(len(entries))
-    assert len(seen) >= 3
+    assert {3, 4, 5, 6} <= seen
     journal.close()
+
+
+DAMAGES = {
+    "the end": "DELETE FROM entries WHERE number = 2",
+    "every entry": "DELETE FROM entries",
+    "other words": "UPDATE entries SET body = replace(body, '2.5', '9.5') WHERE number = 2",
+    "another kind": "UPDATE entries SET kind = 'CancelRun', body = '{}' WHERE number = 2",
+    "one more": "INSERT INTO entries VALUES ('r1', 3, 'CancelRun', '{}')",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=list(DAMAGES))
+def test_entries_that_are_not_those_that_were_written_are_noticed(tmp_path: Path, damage: str) -> None:
+    journal_with_run(tmp_path / "j.db").close()
+    with sqlite3.connect(tmp_path / "j.db") as connection:
+        connection.execute(damage)
+    with Journal(tmp_path / "j.db") as journal:
+        for use in (journal.read, journal.take):
+            with pytest.raises(JournalError, match=r"nothing of it can be trusted"):
+                use("r1")
+
+
+def test_a_run_that_goes_on_is_counted_on(tmp_path: Path) -> None:
+    journal_with_run(tmp_path / "j.db").close()
+    for number in range(3):
+        with Journal(tmp_path / "j.db") as journal:
+            writer = journal.take("r1")
+            writer.add(RunResumed("me"))
+            writer.flush()
+            writer.add(RunEnded("waiting"))
+            writer.close()
+            assert len(journal.read("r1")) == 5 + 2 * number
+
+
+def test_a_run_that_was_written_without_a_count_is_read_and_counted_from_then_on(tmp_path: Path) -> None:
+    journal_with_run(tmp_path / "j.db").close()
+    with sqlite3.connect(tmp_path / "j.db") as connection:
+        connection.execute("ALTER TABLE runs DROP COLUMN written")
+        connection.execute("ALTER TABLE runs DROP COLUMN chain")
+    assert len(Journal(tmp_path / "j.db", readonly=True).read("r1")) == 3
+    with Journal(tmp_path / "j.db") as journal:
+        journal.take("r1").close()
+        journal.begin(RunBegun("r2")).close()
+        assert [len(journal.read(run)) for run in ("r1", "r2")] == [3, 1]
+    with sqlite3.connect(tmp_path / "j.db") as connection:
+        connection.execute("DELETE FROM entries WHERE number = 2")
+    with pytest.raises(JournalError, match="lost entry 2"):
+        Journal(tmp_path / "j.db").read("r1")
+
+
+def test_overwritten_pages_are_said_to_be_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    journal_with_run(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'entries'").fetchone()
+    data = bytearray(path.read_bytes())
+    data[page * 4096 - 40 : page * 4096 - 10] = b"\xff" * 30
+    path.write_bytes(data)
+    for use in (Journal(path).read, Journal(path).take):
+        with pytest.raises(JournalError, match=r"damaged|nothing of it can be trusted"):
+            use("r1")

@@ -1,0 +1,206 @@
+"""What is written down of one request, from the first plan that may run to its end. Without a journal, nothing.
+
+A request that no plan came of leaves nothing behind: the run begins with its first plan.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import inspect
+import json
+import uuid
+from collections.abc import Sequence
+from typing import cast
+
+from toolplan import show
+from toolplan.approval import Card, Decision, Grant, Grants, decisions_of
+from toolplan.check import CheckedPlan
+from toolplan.errors import JournalError
+from toolplan.journal import Decision as Decided
+from toolplan.journal import Journal, RunBegun, RunEnded, RunResumed, RunWriter, Story
+from toolplan.journal.secrets import Secrets
+from toolplan.policy import PlannedCall
+from toolplan.run import RunResult
+from toolplan.run.approvals import Approver
+from toolplan.run.recovery import plan_begun
+from toolplan.schedule import Setup
+from toolplan.tools import ToolSet
+from toolplan.tools.secrets import without_secrets
+from toolplan.values import Json
+
+__all__ = ["Record", "asked_of", "bound_to", "restore", "said_before", "version"]
+
+
+def version() -> str:
+    """Return the version of toolplan that is at work."""
+    from importlib import metadata  # takes as long as all the rest
+
+    try:
+        return metadata.version("toolplan")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+class Record:
+    """The journal of one request: which run it is, and who writes it down."""
+
+    def __init__(self, journal: Journal | None, tools: ToolSet) -> None:
+        self.journal = journal
+        self.run_id = uuid.uuid4().hex if journal is not None else ""
+        self.writer: RunWriter | None = None
+        self._tools = tools
+        self._heard: set[tuple[str, str]] = set()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether nothing more can be written down, so that nothing more may be done."""
+        return self.writer is not None and self.writer.failed is not None
+
+    def begin(self, request: str, mode: str, now: str, *, is_callers_plan: bool) -> RunWriter | None:
+        """Return the writer of the run; the first time, begin it."""
+        if self.writer is None and self.journal is not None:
+            begun = RunBegun(self.run_id, request, mode, is_callers_plan, now, version())
+            self.writer = self.journal.begin(begun)
+            self.writer.secrets = Secrets(self._tools)
+        return self.writer
+
+    def go_on(self, writer: RunWriter, story: Story) -> None:
+        """Go on with a run that has been begun."""
+        self.writer, self.run_id = writer, writer.run_id
+        writer.secrets = Secrets(self._tools)
+        self._heard = {(decision.step, decision.bound) for decision in story.decisions}
+
+    def resumed(self) -> None:
+        """Note that another process goes on with the run."""
+        if self.writer is not None and self.journal is not None:
+            self.writer.add(RunResumed(str(self.journal.holder), _now()))
+
+    def asks(self, checked: CheckedPlan) -> None:
+        """Note a plan that a person is about to be asked about, so that it is there when the answer comes."""
+        if self.writer is not None:
+            if self.writer.secrets:
+                self.writer.secrets.see_plan(checked.plan)
+            self.writer.add(plan_begun(checked, Setup()))
+
+    def decided(self, card: Card, call: PlannedCall, decision: Decision) -> None:
+        """Note a person's word."""
+        bound = bound_to(card, call)
+        if self.writer is None or (call.step, bound) in self._heard:
+            return
+        self._heard.add((call.step, bound))
+        said = Decided(
+            decision.answer,
+            call.step,
+            bound,
+            call.tool,
+            list(call.verdict.names),
+            card.about == "plan",
+            decision.scope,
+            cast(Json, dict(decision.arguments)) if decision.arguments else None,
+            cast(Json, dict(decision.pattern)) if decision.pattern else None,
+            decision.each_call,
+            decision.reason,
+            at=_now(),
+        )
+        self.writer.add(said)
+
+    async def end(self, outcome: str, text: str, error: str | None, questions: Sequence[Json] = ()) -> str | None:
+        """Write down how the request ended, and give the run back. Returns why that could not be done, if so."""
+        writer = self.writer
+        if writer is None or writer.is_closed:
+            return None
+        lost = writer.failed
+        writer.add(RunEnded(outcome, text, error, list(questions), _now()))
+        try:
+            await writer.aclose()
+        except JournalError as failed:
+            return str(lost or failed)
+        return None
+
+    def leave(self, outcome: str | None = None) -> None:
+        """Give the run back, ended like this, or to be taken up by somebody else."""
+        if self.writer is not None and not self.writer.is_closed:
+            if outcome is not None:
+                self.writer.add(RunEnded(outcome, at=_now()))
+            self.writer.close()
+
+
+def bound_to(card: Card | None, call: PlannedCall) -> str:
+    """Return the hash of what a person was shown of a call: the whole plan, or (no card) this call with its values."""
+    if card is not None and card.about == "plan":
+        return card.hash
+    shown: list[Json] = [call.step, call.tool, show.template_json(call.arguments), list[Json](call.verdict.names)]
+    return hashlib.sha256(json.dumps(shown, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def asked_of(card: Card | None, calls: Sequence[PlannedCall], run: RunResult | None, tools: ToolSet) -> list[Json]:
+    """Return everything that a request waits for, as its journal keeps it: `calls`, then the questions of the run.
+
+    `card` is that of the plan, when the calls wait for a word on the plan as a whole.
+    """
+    asked = [_approval(call, bound_to(card, call), tools, planned=card is not None) for call in calls]
+    if run is None or run.outcome != "waiting":
+        return asked
+    for command in run.questions:
+        asked.append({"kind": "question", "step": command.step, "key": command.key, "question": command.question})
+    for effect in run.unsettled:
+        unknown: dict[str, Json] = {"kind": "unknown", "step": effect.step, "key": effect.key, "tool": effect.tool}
+        if Secrets(tools).hides_result(effect.tool):
+            unknown["is_secret"] = True
+        asked.append(unknown)
+    return asked
+
+
+def _approval(call: PlannedCall, bound: str, tools: ToolSet, *, planned: bool) -> Json:
+    return {
+        "kind": "approval",
+        "step": call.step,
+        "tool": call.tool,
+        "arguments": show.template_json(without_secrets(call.arguments, tools[call.tool])),
+        "reason": call.reason,
+        "rules": list[Json](call.verdict.names),
+        "planned": planned,
+        "bound": bound,
+    }
+
+
+def restore(grants: Grants, story: Story) -> None:
+    """Let what a person has allowed in an earlier process hold in this one.
+
+    What was said about a plan that has not begun is said again when it is asked about; see `said_before`.
+    """
+    earlier = [entry for _, after in story.parts[:-1] for entry in after if isinstance(entry, Decided)]
+    for said in story.decisions if story.has_begun else earlier:
+        if said.answer != "allow" or said.each_call:
+            continue
+        pattern = cast("dict[str, str] | None", said.pattern)
+        if said.scope != "once":
+            grants.grants.append(Grant(said.tool, frozenset(said.rules), None, pattern))
+        elif said.planned:
+            grants.grants.append(Grant(said.tool, frozenset(said.rules), said.step))
+
+
+def said_before(story: Story, approve: Approver | None) -> Approver:
+    """Return the approver that answers with what was said before of exactly this; else it asks."""
+    words = {(said.step, said.bound): said for said in story.decisions}
+
+    async def answer(calls: Sequence[PlannedCall], card: Card) -> dict[str, bool | Decision | None]:
+        answers: dict[str, bool | Decision | None] = {}
+        for call in calls:
+            said = words.get((call.step, bound_to(card, call)))
+            if said is not None:
+                arguments = cast("dict[str, Json] | None", said.arguments)
+                pattern = cast("dict[str, str] | None", said.pattern)
+                answers[call.step] = Decision(said.answer, said.scope, said.reason, arguments, pattern, said.each_call)
+        rest = [call for call in calls if call.step not in answers]
+        if rest and approve is not None:
+            found = approve(rest, card)
+            answers |= decisions_of(await found if inspect.isawaitable(found) else found, rest)
+        return answers
+
+    return answer
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
