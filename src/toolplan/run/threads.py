@@ -12,7 +12,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Threads", "guarded"]
+from toolplan.errors import ToolFailed
+
+__all__ = ["Threads", "as_failure", "guarded"]
 
 _Work = tuple[Callable[[], Any], "asyncio.Future[Any]", asyncio.AbstractEventLoop]
 
@@ -48,7 +50,7 @@ class Threads:
             try:
                 value = guarded(function)
             except BaseException as error:
-                outcome, failure = None, error
+                outcome, failure = None, as_failure(error)
             else:
                 outcome, failure = value, None
             if self._closed:
@@ -68,6 +70,20 @@ def guarded(function: Callable[[], Any]) -> Any:
         return function()
     except StopIteration as error:
         raise RuntimeError("the tool raised StopIteration: `next()` found nothing") from error
+
+
+def as_failure(error: BaseException) -> BaseException:
+    """Return what a call raised, such that it ends nothing but this call.
+
+    `SystemExit` and `KeyboardInterrupt` would end the event loop, and what else is no `Exception` (`GeneratorExit`, the
+    panic of an extension) whoever awaits the call: they become a `ToolFailed` that names them.
+    """
+    if isinstance(error, Exception | asyncio.CancelledError):
+        return error
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    failed = ToolFailed(text)
+    failed.__cause__ = error
+    return failed
 
 
 def _settle(future: asyncio.Future[Any], value: Any, failure: BaseException | None) -> None:

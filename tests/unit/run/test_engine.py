@@ -501,3 +501,45 @@ async def test_a_plain_function_that_wraps_an_async_one_is_awaited() -> None:
         return inner()
 
     assert (await run([call("outer")], [outer])).steps[0].result == 5
+
+
+async def test_async_generators_are_lists_whatever_hides_them() -> None:
+    async def pages() -> Any:
+        for n in range(3):
+            yield n
+
+    @tool(pure=True)
+    async def plain() -> Any:
+        return pages()
+
+    @tool(pure=True)
+    def in_thread() -> Any:
+        return pages()
+
+    @tool(pure=True, timeout_seconds=5)
+    async def in_time() -> Any:
+        return pages()
+
+    result = await run([call("plain"), call("in_thread"), call("in_time")], [plain, in_thread, in_time])
+    assert [step.result for step in result.steps] == [[0, 1, 2]] * 3
+
+
+async def test_what_a_tool_sets_in_its_context_stays_in_its_call() -> None:
+    user: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
+
+    @tool(reads="x", max_concurrency=1)
+    async def log_in(name: str) -> str:
+        user.set(name)
+        return name
+
+    @tool(reads="x")
+    async def whoami(after: str) -> str:
+        return user.get()
+
+    @tool(reads="x")
+    def whoami_in_thread(after: str) -> str:
+        return user.get()
+
+    steps = [call("log_in", result="n", name="ann"), call("whoami", after="{n}"), call("whoami_in_thread", after="{n}")]
+    result = await run(steps, [log_in, whoami, whoami_in_thread])
+    assert [step.result for step in result.steps] == ["ann", "nobody", "nobody"]
