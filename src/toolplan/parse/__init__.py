@@ -1,20 +1,23 @@
 """Text -> `Plan`, or whatever else the reply turned out to be.
 
 `extract.py` finds the plan in a reply, one file a notation reads it. `spellings.py` is the table of accepted spellings.
+`formats/` reads and writes the calls of models that have a format of their own; `marked.py` makes a plan of such calls.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Literal
 
 from toolplan.diagnostics import Place, Source
 from toolplan.diagnostics import reading as say
 from toolplan.errors import PlanRejected
-from toolplan.parse.extract import Text, extract, whole_plan
+from toolplan.parse.extract import MAX_CHARACTERS, MAX_DATA_CHARACTERS, Text, extract, whole_plan
 from toolplan.parse.json_notation import read_json_plan
 from toolplan.parse.json_text import MAX_LEVELS
+from toolplan.parse.marked import find_marked_calls
 from toolplan.parse.python_notation import read_program
 from toolplan.parse.python_notation.finding import (
     find_bare_program,
@@ -23,6 +26,7 @@ from toolplan.parse.python_notation.finding import (
     find_program,
 )
 from toolplan.parse.reading import CannotPlan, Prose, Reading
+from toolplan.plan import Plan
 from toolplan.tools import ToolSet
 from toolplan.values import Json
 
@@ -36,6 +40,7 @@ def parse(
     *,
     name: str = "plan",
     asked_for: Literal["json", "python"] | None = None,
+    first_step: int = 1,
 ) -> Reading:
     """Return what a model's reply is: a `Plan`, an answer in `Prose`, or `CannotPlan`.
 
@@ -43,26 +48,37 @@ def parse(
     decides how it is read; a certain notation demands a plan in it. `tools` (or their names) help to tell a call from
     other JSON and allow a tool's name to be mended by case or a dotted prefix. `name` is what messages call the text.
 
-    With `"auto"`, a fenced program is a plan when nothing follows it, at most a short lead-in that asks nothing comes
-    before it, and it calls a tool or answers; other code in prose is an example. `asked_for` is the notation that the
-    model was told to use: for `"json"` a program has to be the whole reply, for `"python"` any fence for Python counts.
+    With `"auto"`, calls in the format of any model (see `formats`) become a plan of these calls. A fenced program is a
+    plan when nothing follows it, at most a short lead-in that asks nothing comes before it, and it calls a tool or
+    answers; other code in prose is an example. `asked_for` is the notation that the model was told to use: for
+    `"json"` a program has to be the whole reply, for `"python"` any fence for Python counts.
+    `first_step` is the number of the first step of a plan that goes on after others.
 
     Raises `PlanRejected` with all problems of reading, in source order, whatever the reply is.
     """
     names = tools.names if isinstance(tools, ToolSet) else tools or ()
-    text = reply if isinstance(reply, str) else _as_text(reply, name)
+    is_data = not isinstance(reply, str)
+    text = _as_text(reply, name) if is_data else reply
+    if is_data and len(text) > MAX_DATA_CHARACTERS:
+        problem = say.too_large(Place(start=0, end=1), "characters of JSON", MAX_DATA_CHARACTERS, len(text))
+        raise PlanRejected([problem], Source(text, name))
     if notation == "python":
         program = find_program(text, names, name) or find_likely_program(text, name)
         if program is None:
             raise PlanRejected([say.no_plan(Place(start=0, end=1), notation)], Source(text, name))
-        return _read_program(program, tools)
-    if (whole := whole_plan(text, names, name)) is not None:
-        return read_json_plan(whole, names)
+        return _read_program(program, tools, first_step)
+    if (whole := whole_plan(text, names, name, MAX_DATA_CHARACTERS if is_data else MAX_CHARACTERS)) is not None:
+        return read_json_plan(whole, names, first_step)
     if notation == "auto" and (program := find_bare_program(text, names, name)) is not None:
-        return _read_program(program, tools)
+        return _read_program(program, tools, first_step)
+    if notation == "auto" and (marked := find_marked_calls(text, tools, name, first_step)) is not None:
+        if isinstance(marked, Prose):
+            return marked
+        reading = read_json_plan(marked, names, first_step)
+        return replace(reading, notation="calls") if isinstance(reading, Plan) else reading
     found = extract(text, names, name)
     if not isinstance(found, Text):
-        return read_json_plan(found, names)
+        return read_json_plan(found, names, first_step)
     if notation == "json":
         raise PlanRejected([say.no_plan(Place(start=0, end=1), notation)], Source(text, name))
     if asked_for == "python":
@@ -70,14 +86,15 @@ def parse(
     else:
         program = find_meant_program(text, names, name, lead_in=asked_for is None)
     if program is not None:
-        return _read_program(program, tools)
+        return _read_program(program, tools, first_step)
     return Prose(found.text.strip())
 
 
-def _read_program(program: Source, tools: ToolSet | Collection[str] | None) -> Reading:
+def _read_program(program: Source, tools: ToolSet | Collection[str] | None, first_step: int) -> Reading:
     if not isinstance(tools, ToolSet):
-        return read_program(program, tools or None)
-    return read_program(program, tools.names, {tool.name: list(tool.parameters["properties"]) for tool in tools})
+        return read_program(program, tools or None, first_step=first_step)
+    parameters = {tool.name: list(tool.parameters["properties"]) for tool in tools}
+    return read_program(program, tools.names, parameters, first_step=first_step)
 
 
 def _as_text(value: Json, name: str) -> str:

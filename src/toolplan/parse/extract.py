@@ -9,7 +9,8 @@ goes on behind it. Among the values found, those that look like a plan count:
 - several different ones: an error, because nothing says which is meant;
 - none: the reply is text (an answer, or a program in another notation), unless it is JSON and nothing else.
 
-A bracket glued to something else (`call(payload={...`) is data of that, not a plan. Text that begins like a plan and
+A bracket glued to something else (`call(payload={...`) is data of that, not a plan, and neither is what the words
+around it refuse, ask about or give as an example (see `meant.py`). Text that begins like a plan and
 then breaks is never passed over: nothing runs beside a plan that could not be read.
 """
 
@@ -23,15 +24,21 @@ from dataclasses import dataclass, field
 from toolplan.diagnostics import Diagnostic, Place, Source
 from toolplan.diagnostics import reading as say
 from toolplan.errors import PlanRejected
+from toolplan.parse.formats.invented import RESULT_MARKS
+from toolplan.parse.formats.scan import call_in
+from toolplan.parse.formats.scanner import QUOTES, call_marks
 from toolplan.parse.json_text import Decoded, Unacceptable, Unreadable, decode, describe
+from toolplan.parse.meant import is_meant
 from toolplan.parse.mend import Damage, mend
 from toolplan.parse.spellings import ANNOTATIONS, ANSWER, CALL, IF, LET, NOTE, PLAN, find_kind, fold
 from toolplan.values import Json
 
-__all__ = ["MAX_CHARACTERS", "JsonPlan", "Text", "extract", "whole_plan"]
+__all__ = ["MAX_CHARACTERS", "MAX_DATA_CHARACTERS", "JsonPlan", "Text", "extract", "whole_plan"]
 
 MAX_CHARACTERS = 2_000_000
 """Longer replies are refused. A plan of 10,000 steps has about as many."""
+MAX_DATA_CHARACTERS = 50_000_000
+"""A plan that a program gives as data may carry more, and has to be read only once."""
 
 
 MAX_FAILURES = 5_000
@@ -55,11 +62,16 @@ class Text:
     text: str
 
 
-def whole_plan(reply: str, tools: Collection[str] = (), name: str = "plan") -> JsonPlan | None:
-    """Return the plan that the whole reply is, as it should be; None when there is anything else in it."""
+def whole_plan(
+    reply: str, tools: Collection[str] = (), name: str = "plan", limit: int = MAX_CHARACTERS
+) -> JsonPlan | None:
+    """Return the plan that the whole reply is, as it should be; None when there is anything else in it.
+
+    None as well for a reply of more than `limit` characters.
+    """
     start = len(reply) - len(reply.lstrip())
     opening = reply[start : start + 1]
-    if opening not in ("{", "[", '"') or len(reply) > MAX_CHARACTERS:
+    if opening not in ("{", "[", '"') or len(reply) > limit:
         return None
     try:
         decoded = decode(reply, start)
@@ -100,6 +112,7 @@ _LANDMARK = re.compile(
     r"|(?P<bracket>[\[{])",
     re.IGNORECASE,
 )
+_SPACE = re.compile(r"\s*")
 _JSON_LANGUAGES = frozenset(("", "json", "json5", "jsonc", "jsonl", "plan", "text", "txt"))
 _PYTHON_LANGUAGES = frozenset(("python", "py", "python3", "tool_code"))
 _GLUE = re.compile(r"[A-Za-z0-9_=(\[{$'\"\\%@&`]")
@@ -119,6 +132,11 @@ _MORE_JSON = re.compile(r'\s*([}\]]|[,:](?=\s*["{\[]))')
 """Behind a plan, the rest of something larger: a bracket too many closed it early."""
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"|([\[{])|([\]}])', re.DOTALL)
 _BETWEEN_STEPS = re.compile(r"[\s,;]*\Z")
+_FENCE_AROUND = re.compile(r"(?<![`~])(?:```++|~~~++)[ \t]*[\w+#.-]*[ \t]*\n?\s*\Z|\A\s*(?:```+|~~~+)[ \t]*(?:\n|\Z)")
+_INDENTED = re.compile(r"\n[ \t]*\n(?: {4}|\t)[ \t]*\Z")
+"""A blank line and then one of indented code."""
+_MARK_REACH = 80
+"""So far before a value a mark for calls, with white space behind it, is looked for."""
 _INVISIBLE = "\ufeff \t\r\n"
 
 
@@ -154,6 +172,8 @@ class _Walk:
     """A value that looks like a plan with something left out: perhaps a word about what plans look like."""
     thinking: str = ""
     """`closed` or `open` when there was any."""
+    invented: int = 0
+    """Where the first result stands that the model has invented. Known when the walk is over."""
     failures: int = 0
     """How often a bracket was taken for the beginning of a value in vain."""
 
@@ -193,9 +213,13 @@ class _Walk:
 
     def _fence(self, match: re.Match[str]) -> int:
         language = match.group("language").lower()
-        if language in _JSON_LANGUAGES:
+        inside = _SPACE.match(self.reply, match.end())
+        is_markup = inside is not None and call_marks().match(self.reply, inside.end()) is not None
+        if language in _JSON_LANGUAGES and not is_markup:
             return match.end()
         end = re.compile(rf"^[ \t]*{match.group('fence')}[ \t]*$", re.MULTILINE).search(self.reply, match.end())
+        if is_markup:  # a call in a model's own format, in a fence: an example
+            return end.end() if end else len(self.reply)
         start, stop = match.end(), end.start() if end else len(self.reply)
         if self.reply[start:stop].lstrip().startswith(("[", "{")):
             return match.end()
@@ -265,12 +289,15 @@ class _Walk:
             and not self.has_program
             and not self._has_prose()
         )
+        self.invented = self._invented()
         plans = [v for v in self.values if (alone or not v.glued) and self._is_plan(v, alone)]
         damage = self.damage or (self.gap if not plans else None)
         if damage is not None:
             raise _rejected(_worded(damage, self.reply), self.reply, self.name)
         if not plans:
             return self._text(self.values[0] if alone else None)
+        if self._has_prose() and not self._is_meant(plans):
+            return self._text(None)
         if len(plans) > 1:
             if self._are_lines(plans):
                 return self._joined(plans)
@@ -284,9 +311,50 @@ class _Walk:
             raise _rejected(problem, self.reply, self.name)
         return self._plan(plans[-1])
 
+    def _is_meant(self, plans: list[_Value]) -> bool:
+        """Whether the words around the plans leave them standing. That something cannot be done needs no leave."""
+        if all(isinstance(plan.decoded.value, dict) and "cannot" in plan.decoded.value for plan in plans):
+            return True
+        start = max((value.end for value in self.values if value.end <= plans[0].start), default=0)
+        return is_meant(self._said(start, plans[0].start), self._said(plans[-1].end, None))
+
+    def _said(self, start: int, end: int | None) -> str:
+        """Return what the reply says between two places: no thinking, and not the fence around a plan."""
+        end = len(self.reply) if end is None else end
+        kept: list[str] = []
+        for thought_start, thought_end in self.thoughts:
+            if start < thought_end <= end:
+                kept.append(self.reply[start : max(thought_start, start)])
+                start = thought_end
+        return _FENCE_AROUND.sub("", "".join([*kept, self.reply[start:end]]))
+
     def _is_plan(self, found: _Value, alone: bool) -> bool:
         value = found.decoded.value
+        if not alone and (found.start > self.invented or self._is_quoted(found)):
+            return False
         return _is_plan(value, self.tools, alone=alone) or _is_broken_plan(value, self.tools, found.fenced or alone)
+
+    def _invented(self) -> int:
+        """Return where the first result of a tool begins that the model has written itself, outside of any value."""
+        at, values = 0, iter(self.values)
+        value = next(values, None)
+        while mark := RESULT_MARKS.search(self.reply, at):
+            while value is not None and value.end <= mark.start():
+                value = next(values, None)
+            if value is None or mark.start() < value.start:
+                return mark.start()
+            at = value.end
+        return len(self.reply)
+
+    def _is_quoted(self, found: _Value) -> bool:
+        """Whether the value stands behind a mark for calls that a format's reader has taken for text."""
+        before = self.reply[max(0, found.start - _MARK_REACH) : found.start].rstrip()
+        mark = next((mark for mark in call_marks().marks if before.endswith(mark)), None)
+        if mark is None:
+            return False
+        before = before[: -len(mark)]
+        is_code = _INDENTED.search(before) is not None
+        return call_in(found.decoded.value) is not None or before[-1:] in QUOTES or is_code
 
     def _text(self, alone: _Value | None) -> Text:
         if alone is not None:

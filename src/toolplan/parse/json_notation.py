@@ -18,7 +18,7 @@ from toolplan.expressions import Expression, Fields, Literal, Reference, Templat
 from toolplan.parse.extract import JsonPlan
 from toolplan.parse.json_parts import Given, Parts, Problem, decode_text
 from toolplan.parse.json_text import describe
-from toolplan.parse.naming import give_names, name_from
+from toolplan.parse.naming import give_names, given_names, name_from
 from toolplan.parse.reading import CannotPlan
 from toolplan.parse.references import References
 from toolplan.parse.spellings import (
@@ -38,6 +38,7 @@ from toolplan.parse.spellings import (
     find_meant_kind,
     fold,
 )
+from toolplan.parse.tool_names import meant_tool
 from toolplan.plan import (
     FAIL,
     Answer,
@@ -62,7 +63,7 @@ from toolplan.plan import (
 )
 from toolplan.values import Json
 
-__all__ = ["MAX_STEPS", "read_json_plan"]
+__all__ = ["MAX_STEPS", "StepReader", "read_json_plan"]
 
 MAX_STEPS = 10_000
 """More written-out steps than this are refused."""
@@ -85,12 +86,33 @@ _ENDINGS = frozenset(("answer", "cannot", "note"))
 """Kinds whose own key may stand at the top of a plan too."""
 
 
-def read_json_plan(found: JsonPlan, tools: Collection[str] = ()) -> Plan | CannotPlan:
+def read_json_plan(found: JsonPlan, tools: Collection[str] = (), first_step: int = 1) -> Plan | CannotPlan:
     """Return the plan that a JSON value is, or its word that there can be none.
 
-    Raises `PlanRejected` with every problem of reading, in source order. `tools` are the names of the tools, if known.
+    Raises `PlanRejected` with every problem of reading, in source order. `tools` are the names of the tools, if known;
+    `first_step` is the number of the first step.
     """
-    return _Reader(_with_decoded_steps(found), tools).read()
+    return _Reader(_with_decoded_steps(found), tools, first_step).read()
+
+
+class StepReader:
+    """Reads the steps of a plan one by one, while the rest of it is still to come."""
+
+    def __init__(self, tools: Collection[str] = (), first_step: int = 1) -> None:
+        self._reader = _Reader(JsonPlan(None, Source("", json=True)), tools, first_step)
+        self._reader.references = References(labels=self._reader.labels)
+        self._given: set[str] = set()
+        self._count = 0
+
+    def read(self, value: Json) -> Step | None:
+        """Return the next step of the plan, or None when anything is wrong with it or was with one before."""
+        step = self._reader.step(value, Place((self._count,)))
+        self._count += 1
+        if step is None or self._reader.problems:
+            return None
+        self._given |= given_names((step,))
+        give_names((step,), self._given)
+        return step
 
 
 def _with_decoded_steps(found: JsonPlan) -> JsonPlan:
@@ -132,14 +154,14 @@ class _Outline:
 
 
 class _Reader(Parts):
-    def __init__(self, found: JsonPlan, tools: Collection[str]) -> None:
+    def __init__(self, found: JsonPlan, tools: Collection[str], first_step: int) -> None:
         super().__init__()
         self.value = found.value
         self.source = found.source
         self.tools = tools
         self.problems += found.faults
         self.repairs += found.repairs
-        self.count = 0
+        self.before = self.count = first_step - 1
         self.loops = 0
         self.kinds: dict[str, Callable[[Given, str, Place], Step]] = {
             "call": self.call,
@@ -256,8 +278,8 @@ class _Reader(Parts):
         if not isinstance(value, list):
             shape = f'write steps: "{key}": [{{"tool_name": "...", "arguments": {{...}}}}]'
             raise Problem(say.wrong_kind(place, key, "a list of steps", describe(value), shape))
-        if self.count + len(value) > MAX_STEPS:
-            raise Problem(say.too_large(place, "steps", MAX_STEPS, self.count + len(value)))
+        if (total := self.count - self.before + len(value)) > MAX_STEPS:
+            raise Problem(say.too_large(place, "steps", MAX_STEPS, total))
         read = [self.step(item, Place((*place.path, index))) for index, item in enumerate(value)]
         return tuple(step for step in read if step is not None)
 
@@ -348,12 +370,20 @@ class _Reader(Parts):
         timeout = None
         if "timeout_seconds" in given:
             timeout = self.seconds(*self.at(given, "timeout_seconds", place), given["timeout_seconds"][0])
+        again = self.reason(*self.at(given, "again", place)) if "again" in given else None
         self.named(given, id, result)
         if result is None and (known := name_from(tool)):
             self.define(known)
             self.define(f"{known}_result")
-        step = Call(id, tool, arguments, result, (), depends_on, on_error, retry, timeout, place, tool_place)
+        step = Call(id, tool, arguments, result, (), depends_on, on_error, retry, timeout, place, tool_place, again)
         return step if test is None else If(guard_id, test, (step,), (), place)
+
+    @staticmethod
+    def reason(value: Json, place: Place) -> str:
+        """Return why a call is made again."""
+        if not isinstance(value, str) or not value.strip():
+            raise Problem(say.wrong_kind(place, "again", "text that says why the call is made again", describe(value)))
+        return value.strip()
 
     @staticmethod
     def at(given: Given, key: str, place: Place) -> tuple[Json, Place]:
@@ -362,18 +392,11 @@ class _Reader(Parts):
 
     def tool_name(self, written: str) -> str:
         """Return the tool's name, mended where case or a dotted prefix is all that is wrong with it."""
-        if not self.tools or written in self.tools:
+        meant = meant_tool(written, self.tools) if self.tools else written
+        if meant is None or meant == written:
             return written
-        last = written.rpartition(".")[2]
-        fits = (
-            [tool for tool in self.tools if tool.casefold() == written.casefold()]
-            or [tool for tool in self.tools if tool == last]
-            or [tool for tool in self.tools if tool.rpartition(".")[2] == written]
-        )
-        if len(fits) != 1:
-            return written
-        self.repairs.append(f"read the tool name `{written}` as `{fits[0]}`")
-        return fits[0]
+        self.repairs.append(f"read the tool name `{written}` as `{meant}`")
+        return meant
 
     def arguments(self, given: Given, tool: str, place: Place) -> Fields:
         if "arguments" not in given:

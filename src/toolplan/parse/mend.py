@@ -69,6 +69,8 @@ _QUOTE = re.compile(r'\\.|"|\n', re.DOTALL)
 _AFTER_VALUE = re.compile(r"\s*(?:[,，}\]]|\Z|//|/\*|\#|\n\s*\")")
 _STRUCTURE = re.compile(r'"\s*[:{\[]|[:{\[,]\s*"')
 _ANOTHER_TEXT = re.compile(r'\s*"')
+_JOINT = re.compile(r"\s|\W*\Z|[-+*/%&|.,;<>=?~^].*[-+*/%&|.,;<>=?~^(\[]\Z", re.DOTALL)
+"""Between two quotes it joins two texts, as in `"a" + "b"`, rather than being quoted itself."""
 _AFTER_KEY = re.compile(r"\s*[:：]")
 
 
@@ -255,14 +257,15 @@ class _Mender:
 
         A quote that ends a value is followed by a comma or a closing bracket, one that ends a key by a colon. If the
         next quote is not, it belongs to the text, and so do the ones after it up to the first that can end it. That is
-        the only reading when they are pairs on one line, and none of them stands where a key or value could begin or
-        end; otherwise `token` stays and is found to be wrong.
+        the only reading when they are pairs on one line, none of them stands where a key or value could begin or end,
+        and what they enclose does not join two texts; otherwise `token` stays and is found to be wrong.
         """
         ends = _AFTER_KEY if self.wants == "key" else _AFTER_VALUE
         behind = at + len(token)
         if ends.match(self.text, behind) or _ANOTHER_TEXT.match(self.text, behind):
             return token
         inner = 1
+        opened = behind
         for match in _QUOTE.finditer(self.text, behind):
             if match.group() == "\n":
                 break
@@ -272,6 +275,9 @@ class _Mender:
                 whole = self.text[at : match.end()]
                 return whole if inner % 2 == 0 and not _STRUCTURE.search(whole, 1, len(whole) - 1) else token
             inner += 1
+            if inner % 2 == 0 and _JOINT.match(self.text[opened : match.start()]):
+                break
+            opened = match.end()
             if inner > MAX_QUOTES:
                 break
         return token

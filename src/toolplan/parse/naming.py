@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterable
 from keyword import iskeyword
 
-from toolplan.plan import AskModel, AskUser, Block, Call, ForEach, Let, Step, Try, blocks_of
+from toolplan.plan import AskModel, AskUser, Block, Call, ForEach, Let, Step, Try, blocks_of, walk
 
-__all__ = ["give_names", "is_name", "name_from"]
+__all__ = ["give_names", "given_names", "is_name", "name_from"]
 
 CONSTANTS = frozenset(("true", "false", "null"))
 """Words that are constants in expressions, besides Python's own keywords."""
@@ -70,6 +70,16 @@ def give_names(steps: Block, given: Iterable[str] = ()) -> None:
         if step.id not in taken:
             names.append(step.id)
         object.__setattr__(step, "defines", tuple(names))
+
+
+def given_names(steps: Block) -> set[str]:
+    """Return the names that the plan itself gives to something in these steps."""
+    found: set[str] = set()
+    for step in walk(steps):
+        found.update(_given_by(step))
+        if isinstance(step, Call | ForEach | AskUser | AskModel) and step.result:
+            found.add(step.result)
+    return found
 
 
 def _given_by(step: Step) -> Iterable[str]:

@@ -108,6 +108,7 @@ CALL = Kind(
             '`{"attempts", "wait_seconds"?, "max_wait_seconds"?}`; a number n means n more tries after the first',
         ),
         Key("timeout_seconds", ("timeout",), "a number of seconds"),
+        Key("again", (), "text: why a call is made again whose effect has happened (TP409)"),
         Key("if", ("when", "condition", "only_if"), "the call is made only if this holds (printed as a branch)"),
     ),
     hints=("name", "action", "call", "api"),

@@ -38,7 +38,7 @@ def code_of(reply: object, **options: object) -> str:
         f"```json{A}```",
         f"~~~json\n{A}\n~~~",
         f"`{A}`",
-        f"Here is the plan:\n\n```json\n{A}\n```\nShall I go on?",
+        f"Here is the plan:\n\n```json\n{A}\n```\nThen I go on.",
         f"The plan: {A} That is all.",
         f"The plan {A}, as you wished: fine.",
         f"计划如下：{A}",

@@ -96,6 +96,31 @@ def test_a_call_that_is_no_tool_is_no_program():
     assert find_bare_program("send(to=1)", {"send"}) is not None
 
 
+DOTTED = ("math.factorial", "get_weather")
+
+
+@pytest.mark.parametrize(
+    ("reply", "tool"),
+    [
+        ("math.factorial(number=5)", "math.factorial"),
+        ("await math.factorial(number=5)", "math.factorial"),
+        ("functions.get_weather(city='Oslo')", "get_weather"),
+        ("```\nmath.factorial(number=5)\n```", "math.factorial"),
+        ("Let me compute that.\n\n```python\nmath.factorial(number=5)\n```", "math.factorial"),
+    ],
+)
+def test_a_call_of_a_dotted_name_is_a_program(reply, tool):
+    plan = parse(reply, tools=DOTTED, asked_for="python")
+    assert isinstance(plan, Plan)
+    assert [getattr(step, "tool", None) for step in plan.steps] == [tool]
+
+
+@pytest.mark.parametrize("reply", ["text.upper()", "math.sqrt(x=5)", "Math.hypot(3, 4)"])
+def test_a_method_that_is_no_tool_is_no_program(reply):
+    assert isinstance(parse(reply, tools=DOTTED), Prose)
+    assert isinstance(parse(reply), Prose), "where the tools are unknown, a method is more likely"
+
+
 def test_several_programs_are_refused():
     reply = "```python\nx = f()\n```\nor\n```python\nx = g()\n```"
     with pytest.raises(PlanRejected) as caught:

@@ -48,18 +48,19 @@ def read_program(
     parameters: Mapping[str, Sequence[str]] | None = None,
     *,
     repairs: Sequence[str] = (),
+    first_step: int = 1,
 ) -> Plan | CannotPlan:
     """Return the plan that the program in `source.text` is, or its word that there can be none.
 
     Without `tool_names`, a call of a name that is nothing else is a call of a tool. `parameters` gives each tool's
     parameter names in the order of its signature; arguments without a name are accepted for these tools. `repairs` is
-    what was mended before.
+    what was mended before, `first_step` the number of the first step.
 
     Raises `PlanRejected` with every problem of reading, in source order. Whether the tools exist and fit is for the
     checker to say.
     """
     try:
-        return _read(source, Vocabulary(tool_names, parameters), repairs)
+        return _read(source, Vocabulary(tool_names, parameters), repairs, first_step)
     except Unreadable as error:
         place = Place(start=error.start, end=max(error.end, error.start + 1))
         if not error.too_large:
@@ -74,7 +75,7 @@ def read_program(
         raise PlanRejected([too_large(place, "levels", MAX_DEPTH)], source) from None
 
 
-def _read(source: Source, vocabulary: Vocabulary, repairs: Sequence[str]) -> Plan | CannotPlan:
+def _read(source: Source, vocabulary: Vocabulary, repairs: Sequence[str], first_step: int) -> Plan | CannotPlan:
     text = read_text(source)
     body = unwrapped(text.body)
     program = Statements(text, survey(text, body, vocabulary), vocabulary, repairs=list(repairs))
@@ -82,7 +83,7 @@ def _read(source: Source, vocabulary: Vocabulary, repairs: Sequence[str]) -> Pla
     problems = [*program.problems, *(shared_changes(text, body) if program.survey.changes else ())]
     if not steps and not problems:
         problems.append(empty_program(Place(start=source.start, end=source.start + 1)))
-    count = number(steps)
+    count = number(steps, first_step)
     if count > MAX_STEPS:
         problems.append(too_large(Place(start=source.start, end=source.start + 1), "steps", MAX_STEPS, count))
     if problems:

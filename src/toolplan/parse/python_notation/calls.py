@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
 from toolplan.diagnostics import program as wording
@@ -71,6 +72,7 @@ def call(low: Lowering, node: ast.Call, result: str | None, out: list[Step], tim
                 timeout_seconds=timeout,
                 place=low.place(node),
                 tool_place=low.place(node.func),
+                again=_again(low, node),
             )
         )
         return True
@@ -79,6 +81,18 @@ def call(low: Lowering, node: ast.Call, result: str | None, out: list[Step], tim
         return False
     _word(low, node, word, result, out)
     return True
+
+
+_AGAIN = re.compile(r"\s*again\s*[:：]\s*(\S.*)", re.IGNORECASE | re.DOTALL)
+
+
+def _again(low: Lowering, node: ast.Call) -> str | None:
+    """Return why the call is made again: what a comment `# again: reason` on one of its lines says."""
+    for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+        comment = low.text.comments.get(line)
+        if comment and (found := _AGAIN.match(comment)):
+            return found[1].strip()
+    return None
 
 
 # --- tools -----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from toolplan.diagnostics.reading import several_plans
 from toolplan.errors import PlanRejected
 from toolplan.parse.python_notation.fstrings import Unreadable
 from toolplan.parse.python_notation.text import MAX_CHARACTERS, read_text
-from toolplan.parse.python_notation.vocabulary import WORDS
+from toolplan.parse.python_notation.vocabulary import WORDS, dotted
 
 __all__ = ["find_bare_program", "find_likely_program", "find_meant_program", "find_program"]
 
@@ -25,7 +25,7 @@ MAX_LEAD_IN = 200
 _TAGS = "think|thinking|thought|reasoning|reflection|scratchpad"
 _THINKING = re.compile(rf"\s*<({_TAGS})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _LATE_THINKING = re.compile(rf"(?:(?!<(?:{_TAGS})>).)*?</(?:{_TAGS})>[ \t]*\n", re.DOTALL | re.IGNORECASE)
-_OPENING = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[^\n]*\n", re.MULTILINE)
+_OPENING = re.compile(r"^[ \t]*(?P<fence>`{3,}+|~{3,}+)[ \t]*(?P<language>[\w+#.-]*)[^\n]*\n", re.MULTILINE)
 _LANGUAGES = frozenset({"", "py", "python", "python3", "tool_code"})
 _FIRST_LINE = re.compile(
     r"""(?:[ \t]*(?:(?:\#|\"{3}|'{3}).*)?\r?\n)*[ \t]*
@@ -200,9 +200,10 @@ def _acts(program: str, tools: Collection[str]) -> bool:
         node = stack.pop()
         if isinstance(node, ast.Return):
             return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            called = node.func.id
-            if called in _ANSWERING or (called in tools if tools else called not in WORDS):
+        if isinstance(node, ast.Call):
+            called = dotted(node.func) or ""
+            is_plain = isinstance(node.func, ast.Name)
+            if called in _ANSWERING or (_is_tool(called, tools) if tools else is_plain and called not in WORDS):
                 return True
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):  # its `return` gives the caller something
             stack += [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
@@ -215,6 +216,12 @@ def _calls(node: ast.stmt, tools: Collection[str]) -> bool:
     value = node.value if isinstance(node, ast.Expr) else None
     while isinstance(value, ast.Await):
         value = value.value
-    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name)):
+    called = dotted(value.func) if isinstance(value, ast.Call) else None
+    if called is None:
         return False
-    return not tools or value.func.id in tools or value.func.id in WORDS
+    return called in WORDS or (_is_tool(called, tools) if tools else "." not in called)
+
+
+def _is_tool(called: str, tools: Collection[str]) -> bool:
+    """Return whether a call of this name, which may be dotted, is one of a tool (`Vocabulary.tool`)."""
+    return called in tools or called.rpartition(".")[2] in tools

@@ -1,0 +1,262 @@
+"""ReAct: what to do as text. One action a reply; more without an observation between them are read too.
+
+    Thought: I have to look it up.
+    Action: get_weather
+    Action Input: {"city": "Oslo"}
+
+The input is JSON, perhaps in a fence, or plain text for a tool with one argument. `Action: search[Oslo]` and a JSON
+object with `action` and `action_input` are read as well. An observation that the model writes itself is invented, and
+so is everything behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from toolplan.parse.formats.arguments import Refused, json_without, typed
+from toolplan.parse.formats.cursor import Marks, Reader
+from toolplan.parse.formats.format import Format, result_text
+from toolplan.parse.formats.keywords import (
+    ACTION,
+    FINAL,
+    INPUT,
+    OBSERVATION,
+    OUTPUT,
+    STOPS,
+    THOUGHT,
+    certain,
+    keyword,
+    notes,
+    only_when,
+)
+from toolplan.parse.formats.output import Trial
+from toolplan.parse.formats.parts import CallPart
+from toolplan.parse.formats.pythonic import NotCalls, read_calls
+from toolplan.parse.formats.scan import FoundValue, Scan, call_in
+from toolplan.values import Json
+
+__all__ = ["FINAL_ANSWER", "FORMAT", "OBSERVED", "read_action", "read_answer"]
+
+_NONE = Marks(())
+_INPUT = Marks(INPUT)
+_OUTPUT = Marks(OUTPUT)
+_KEYWORDS = Marks(mark[1:] for mark in STOPS.marks)
+_FENCE = Marks(("```",))
+_BLANKS = re.compile(r"[ \t]*")
+_WORD = re.compile(r"[\w.\-]*")
+_LINE = re.compile(r"[^\n]*")
+_NO_ACTION = frozenset(("none", "n/a", "null", "nothing", "no action", "no tool", "finish", "无", "没有"))
+_REFERENCE = re.compile(r"\{\{\s*([^\W\d]\w*)\s*\}\}|\{?([^\W\d]\w*)\}?")
+
+
+def read_action(scan: Scan, mark: str, start: int) -> Reader[None]:
+    """Read on behind `Action:`."""
+    if scan.style == "answered":
+        scan.text(mark)
+        return
+    trial = None if certain(scan) else scan.try_out()
+    scan.format = "react"
+    yield from scan.cursor.while_in(_BLANKS)
+    word = yield from scan.cursor.while_in(_WORD)
+    called = word == "call"
+    if called:
+        yield from scan.cursor.while_in(_BLANKS)
+        word = yield from scan.cursor.while_in(_WORD)
+    following = yield from scan.cursor.ahead()
+    known = called or trial is None or (scan.tools is not None and scan.tool(word) is not None)
+    if word and following == "(":
+        done = yield from _python(scan, start, word, known)
+    elif called:
+        done = yield from _unfinished(scan, start, word, "expected `(`")
+    elif word and following == "[":
+        done = yield from _bracket(scan, start, word, known)
+    else:
+        rest = yield from scan.cursor.while_in(_LINE)
+        name = f"{word}{rest}".strip().strip("`*\"'").strip()
+        done = yield from _with_input(scan, start, name, trial)
+    if trial is not None:
+        if done:
+            scan.style = "react"
+            scan.accept(trial)
+        else:
+            scan.reject(trial, mark)
+    elif not scan.style or scan.style == "noted":
+        scan.style = "react"
+
+
+def _python(scan: Scan, start: int, name: str, known: bool) -> Reader[bool]:
+    """Pass a call with its arguments in parentheses, and the name of its output if that follows."""
+    if not known:
+        return False
+    extent = yield from scan.cursor.value(STOPS, calls=True)
+    text = name + extent.text
+    scan.format = "steps"
+    try:
+        (call,) = read_calls(text)
+    except NotCalls as error:
+        ended = not extent.whole and not (yield from scan.cursor.ahead())
+        refused = Refused("cut") if ended else Refused("broken", error.problem)
+        scan.damaged(FoundValue(text, None, refused), start, _NONE, _NONE, name)
+        return True
+    gap = yield from scan.cursor.space()
+    label = None
+    if (yield from scan.cursor.mark(_OUTPUT)):
+        written = (yield from scan.cursor.while_in(_LINE)).strip()
+        match = _REFERENCE.fullmatch(written)
+        label = match[1] or match[2] if match else None
+    else:
+        scan.cursor.put_back(gap)
+    fits = not has_reference(list(call.values) + list(call.arguments.values()))
+    scan.call(call.name, call.arguments, start, id=label, values=call.values, fits=fits)
+    return True
+
+
+def _unfinished(scan: Scan, start: int, name: str, problem: str) -> Reader[bool]:
+    """Hand on a call that lacks its arguments."""
+    yield from scan.cursor.while_in(_LINE)
+    ended = not (yield from scan.cursor.ahead())
+    refused = Refused("cut") if ended else Refused("broken", problem)
+    scan.damaged(FoundValue("", None, refused), start, _NONE, _NONE, name or None)
+    return True
+
+
+_HELD = re.compile(r"\{\{.*?\}\}|\$\{?\w|#E\d", re.DOTALL)
+
+
+def has_reference(value: Json) -> bool:
+    """Whether something in the value may refer to a result, so that its type is not known yet."""
+    if isinstance(value, str):
+        return bool(_HELD.search(value))
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(has_reference(item) for item in items)
+
+
+def _bracket(scan: Scan, start: int, name: str, known: bool) -> Reader[bool]:
+    """Pass `name[text]`, as in the paper."""
+    if not known:
+        return False
+    line = yield from scan.cursor.while_in(_LINE)
+    inside = line.strip()
+    if not inside.endswith("]"):
+        scan.damaged(FoundValue(line, None, Refused("cut")), start, _NONE, _NONE, name)
+        return True
+    if name.casefold() == "finish":
+        scan.text(inside[1:-1])
+        scan.style = "answered"
+        return True
+    _plain(scan, start, name, inside[1:-1])
+    return True
+
+
+def _with_input(scan: Scan, start: int, name: str, trial: Trial | None) -> Reader[bool]:
+    """Pass the input of an action, wherever it stands; whether there is an action at all."""
+    gap = yield from scan.cursor.space()
+    if name.startswith("{"):
+        scan.cursor.put_back(name + gap)
+        name = ""
+    has_input = bool((yield from scan.cursor.mark(_INPUT)))
+    if not has_input and name:
+        if trial is not None:
+            return False
+        goes_on = yield from scan.cursor.mark(_KEYWORDS, take=False)
+        ended = not (yield from scan.cursor.ahead())
+        scan.cursor.put_back(gap)
+        if name.casefold() in _NO_ACTION:
+            scan.mark_passed()
+            scan.is_blank_line = True
+            return True
+        if goes_on or (ended and not scan.is_cut):
+            scan.call(name, {}, start)
+            return True
+        return (yield from _unfinished(scan, start, name, "expected `Action Input:`"))
+    yield from scan.cursor.space()
+    fence = yield from scan.cursor.mark(_FENCE)
+    if fence:
+        yield from scan.cursor.while_in(_WORD)
+        yield from scan.cursor.space()
+    opening = yield from scan.cursor.ahead()
+    if not has_input and opening != "{":
+        return trial is None
+    if opening == "{":
+        found = yield from scan.json_value(STOPS)
+        if fence and found.read is not None:
+            yield from scan.cursor.space()
+            yield from scan.cursor.mark(_FENCE)
+        return _json(scan, start, name, found)
+    text, stop = yield from scan.cursor.until(_FENCE if fence else STOPS, take=bool(fence))
+    if name.casefold() in _NO_ACTION:
+        return True
+    if not stop and (scan.is_cut or fence):
+        scan.damaged(FoundValue(text, None, Refused("cut")), start, _NONE, _NONE, name)
+    else:
+        _plain(scan, start, name, text.strip())
+    return True
+
+
+def _json(scan: Scan, start: int, name: str, found: FoundValue) -> bool:
+    if found.read is None:
+        scan.damaged(found, start, _NONE, _NONE, name or None)
+        return True
+    value = found.read.value
+    if not name:
+        structured = call_in(value)
+        if structured is None:
+            return False
+        name, value, _ = structured
+    if name.casefold() not in _NO_ACTION:
+        if name == "Final Answer":
+            scan.text(result_text(value))
+        else:
+            scan.call(name, value, start, repairs=found.read.repairs)
+    return True
+
+
+def _plain(scan: Scan, start: int, name: str, text: str) -> None:
+    """Hand on a call whose input is plain text: the value of its first argument."""
+    tool = scan.tool(name)
+    names = list(tool.parameters["properties"]) if tool is not None else ["input"]
+    if not names and text.casefold() in ("", "{}", "none", "null"):
+        scan.call(name, {}, start)
+        return
+    if len(text) > 1 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
+        text = text[1:-1]
+    value = typed(tool, names[0], text) if names and tool is not None else text
+    scan.call(name, {}, start, values=[value], fits=not has_reference(text))
+
+
+def _observation(scan: Scan, mark: str, start: int) -> Reader[None]:
+    """Pass what the model invents for a result, and everything behind it: it rests on that."""
+    scan.thinking(mark)
+    while True:
+        scan.thinking(scan.cursor.take(len(scan.cursor.text)))
+        if scan.cursor.closed:
+            return
+        yield
+
+
+def read_answer(scan: Scan, mark: str, start: int) -> Reader[None]:
+    """Read on behind `Final Answer:`; the rest is text."""
+    yield from scan.cursor.while_in(_BLANKS)
+    scan.style = "answered"
+
+
+FINAL_ANSWER = keyword(FINAL, only_when(certain, read_answer))
+OBSERVED = keyword(OBSERVATION, only_when(lambda scan: certain(scan) and scan.calls > 0, _observation))
+
+
+def _write(calls: Sequence[CallPart]) -> str:
+    return "\n".join(f"Action: {call.name}\nAction Input: {json_without(call.arguments, ())}" for call in calls)
+
+
+def _write_results(calls: Sequence[CallPart], results: Sequence[Json]) -> str:
+    return "\n".join(f"Observation: {result_text(result)}" for result in results)
+
+
+FORMAT = Format(
+    "react",
+    "ReAct",
+    (keyword(THOUGHT, notes()), keyword(ACTION, read_action, is_call=True), FINAL_ANSWER, OBSERVED),
+    _write,
+    _write_results,
+)
