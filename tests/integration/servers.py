@@ -11,19 +11,20 @@ They check requests as strictly as the real services do: a field that the protoc
 from __future__ import annotations
 
 import asyncio
+import base64
 import itertools
 import json
 import re
 import socket
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -46,7 +47,10 @@ class Gate:
 
 @dataclass
 class Says:
-    """A reply: text in pieces, native calls, a way to end. Pieces of `calls` are pieces of the arguments."""
+    """A reply: text in pieces, native calls, a way to end. Pieces of `calls` are pieces of the arguments.
+
+    `quirks` are the ways in which the server departs from its protocol (`toolplan.models.facts.Quirk`).
+    """
 
     text: str | Sequence[str] = ""
     calls: Sequence[tuple[str, str | Sequence[str]]] = ()
@@ -58,6 +62,9 @@ class Says:
     breaks_after: int | None = None
     stops_after: int | None = None
     empty: bool = False
+    signature: str = "sig"
+    quirks: Collection[str] = ()
+    stream_error: dict[str, Any] | None = None
 
     def pieces(self) -> list[str]:
         return [self.text] if isinstance(self.text, str) else list(self.text)
@@ -82,7 +89,15 @@ class Hangs:
     """No answer at all, until the client goes away."""
 
 
-Answer = Says | Fails | Hangs
+@dataclass
+class Sends:
+    """An answer with status 200 and any text for a body, which may be no JSON at all."""
+
+    body: str
+    media_type: str = "application/json"
+
+
+Answer = Says | Fails | Hangs | Sends
 
 
 @dataclass
@@ -181,6 +196,8 @@ class LoopbackServer:
             return self.error(answer)
         if isinstance(answer, Hangs):
             return _Hanging(seen)
+        if isinstance(answer, Sends):
+            return Response(answer.body, 200, media_type=answer.media_type)
         if self.wants_stream(request, body):
             return _Streaming(self.stream(answer, body), seen)
         if answer.breaks_after is not None:
@@ -291,24 +308,33 @@ class OpenAIServer(LoopbackServer):
         )
     )
 
-    def __init__(self, *answers: Answer, lacks: Sequence[str] = (), status: int = 400) -> None:
+    def __init__(
+        self, *answers: Answer, lacks: Sequence[str] = (), status: int = 400, call_ids: str = r"[\x21-\x7e]{1,40}"
+    ) -> None:
         super().__init__(*answers)
         self._lacks = lacks
         self._status = status
+        self._call_ids = call_ids
 
     def refuse(self, body: dict[str, Any]) -> Fails | None:
         for name in body:
             if name not in self.fields:
                 return Fails(400, f"Unknown parameter: '{name}'.")
-        roles = [message.get("role") for message in body.get("messages", [])]
+        messages = body.get("messages", [])
+        roles = [message.get("role") for message in messages]
         if not roles or not set(roles) <= {"system", "developer", "user", "assistant", "tool"}:
             return Fails(400, f"Invalid messages: roles {roles}")
+        problem = self._problem_with_calls(messages)
+        if problem:
+            return Fails(400, problem)
         if body.get("stream_options") and not body.get("stream"):
             return Fails(400, "'stream_options' is only allowed when 'stream' is true")
-        if "max_completion_tokens" in body and "max_completion_tokens" in self._lacks:
-            return self._extra("max_completion_tokens", body)
-        if "stream_options" in body and "stream_options" in self._lacks:
-            return self._extra("stream_options", body)
+        for name in ("max_completion_tokens", "stream_options", "parallel_tool_calls"):
+            if name in body and name in self._lacks:
+                return self._extra(name, body)
+        if body.get("tool_choice") == "required" and "tool_choice" in self._lacks:
+            message = "The tool_choice parameter does not support being set to required or object in thinking mode"
+            return Fails(400, message)
         kind = (body.get("response_format") or {}).get("type")
         if kind == "json_schema":
             if "json_schema" in self._lacks:
@@ -318,7 +344,34 @@ class OpenAIServer(LoopbackServer):
                 return Fails(400, "Invalid schema for response_format: schema must be of 'type: \"object\"'")
         if body.get("tools") and "tools" in self._lacks:
             return Fails(self._status, "tools param requires --jinja flag")
+        if {"tool_choice", "parallel_tool_calls"} & set(body) and not body.get("tools"):
+            return Fails(400, "'tool_choice' is only allowed when 'tools' are specified.")
         return None
+
+    def _problem_with_calls(self, messages: list[dict[str, Any]]) -> str | None:
+        """Return what is wrong with the calls of a conversation and their answers, as OpenAI's own server says it."""
+        open_ids: list[str] = []
+        for message in messages:
+            role = message["role"]
+            if role == "tool":
+                if not open_ids or message.get("tool_call_id") != open_ids[0]:
+                    return f"Invalid parameter: 'tool_call_id' {message.get('tool_call_id')!r} is not {open_ids[:1]}"
+                if not isinstance(message.get("content"), str):
+                    return "Invalid type for 'messages.content'"
+                open_ids.pop(0)
+                continue
+            if open_ids:
+                return f"An assistant message with 'tool_calls' must be followed by tool messages: {open_ids}"
+            calls = message.get("tool_calls") or []
+            if message.get("content") is None and not (role == "assistant" and calls):
+                return "Invalid value for 'content': expected a string, got null."
+            for call in calls:
+                if not re.fullmatch(self._call_ids, call["id"]) or call["type"] != "function":
+                    return f"Tool call id {call['id']!r} does not fit {self._call_ids}"
+                if not isinstance(json.loads(call["function"]["arguments"]), dict):
+                    return "'arguments' must be an object"
+            open_ids = [call["id"] for call in calls]
+        return f"'tool_calls' without answers: {open_ids}" if open_ids else None
 
     def _extra(self, name: str, body: dict[str, Any]) -> Fails:
         problem = {"type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted"}
@@ -328,16 +381,25 @@ class OpenAIServer(LoopbackServer):
         return {"error": {"message": answer.message, "type": "invalid_request_error", "code": None, **answer.error}}
 
     def whole(self, answer: Says, body: dict[str, Any]) -> Any:
-        message: dict[str, Any] = {"role": "assistant", "content": "".join(answer.pieces()) or None}
+        quirks = answer.quirks
+        text = "".join(answer.pieces())
+        message: dict[str, Any] = {"role": "assistant", "content": text or None}
+        if "content_in_parts" in quirks and text:
+            message["content"] = [{"type": "text", "text": text}]
         if answer.thinking:
-            message["reasoning_content"] = answer.thinking
+            message["reasoning" if "reasoning" in quirks else "reasoning_content"] = answer.thinking
         if answer.refusal:
             message["refusal"] = answer.refusal
-        if answer.calls:
-            message["tool_calls"] = [
-                {"id": f"call_{index}", "type": "function", "function": {"name": name, "arguments": "".join(args)}}
-                for index, (name, args) in enumerate(answer.call_pieces())
-            ]
+        calls = [
+            self._call(quirks, index, name, "".join(args)) for index, (name, args) in enumerate(answer.call_pieces())
+        ]
+        if "text_calls" in quirks:
+            message["content"] = text + "".join(_marked_up(call) for call in calls)
+            message["tool_calls"] = []
+        elif "function_call" in quirks:
+            message["function_call"] = calls[0]["function"]
+        elif calls:
+            message["tool_calls"] = calls
         choice = {"index": 0, "message": message, "finish_reason": self._finish(answer), "logprobs": None}
         return {
             "id": "chatcmpl-1",
@@ -345,41 +407,106 @@ class OpenAIServer(LoopbackServer):
             "created": 1_700_000_000,
             "model": f"{body['model']}-2026",
             "choices": [] if answer.empty else [choice],
-            **({"usage": self._usage(answer.usage)} if answer.usage else {}),
+            **({"usage": self._usage(answer.usage)} if answer.usage and "no_usage" not in quirks else {}),
         }
 
+    @staticmethod
+    def _call(quirks: Collection[str], index: int, name: str, arguments: str) -> dict[str, Any]:
+        given: Any = json.loads(arguments) if "arguments_as_object" in quirks else arguments
+        call: dict[str, Any] = {
+            "id": f"call_{index}",
+            "type": "function",
+            "function": {"name": name, "arguments": given},
+        }
+        if "same_id" in quirks:
+            call["id"] = "call_0"
+        if "no_id" in quirks:
+            del call["id"]
+        return call
+
     async def stream(self, answer: Says, body: dict[str, Any]) -> AsyncIterator[str]:
+        quirks = answer.quirks
         base = {
             "id": "chatcmpl-1",
             "object": "chat.completion.chunk",
             "created": 1_700_000_000,
             "model": f"{body['model']}-2026",
         }
+        sent = 0
 
-        def chunk(delta: dict[str, Any], finish: str | None = None) -> str:
-            return _sse({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+        def chunk(delta: dict[str, Any], finish: str | None = None, **extra: Any) -> str:
+            nonlocal sent
+            sent += 1
+            if "usage_in_each_chunk" in quirks and answer.usage:
+                asked, written, cached = answer.usage
+                extra["usage"] = self._usage((asked, written if finish else min(sent, written), cached))
+            return _sse({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **extra})
 
         yield chunk({"role": "assistant", "content": ""})
+        if "keep_alives" in quirks:
+            yield ": keep-alive\n\n" + _sse({**base, "choices": []})
         events: list[str] = []
         if answer.thinking:
-            events.append(chunk({"reasoning_content": answer.thinking}))
+            field = "reasoning" if "reasoning" in quirks else "reasoning_content"
+            events.append(chunk({field: answer.thinking, "content": None}))
         if answer.refusal:
             events.append(chunk({"refusal": answer.refusal}))
-        events += [chunk({"content": piece}) for piece in answer.pieces() if piece]
+        for piece in answer.pieces():
+            if piece:
+                parts = [{"type": "text", "text": piece}] if "content_in_parts" in quirks else piece
+                events.append(chunk({"content": parts}))
         for index, (name, args) in enumerate(answer.call_pieces()):
-            head = {"index": index, "id": f"call_{index}", "type": "function"}
-            events.append(chunk({"tool_calls": [{**head, "function": {"name": name, "arguments": ""}}]}))
-            events += [
-                chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}) for piece in args if piece
-            ]
-        ending = [] if answer.empty else [chunk({}, self._finish(answer))]
-        if answer.usage and (body.get("stream_options") or {}).get("include_usage"):
+            events += [chunk(delta) for delta in self._call_deltas(quirks, index, name, args)]
+        if answer.stream_error is not None:
+            events.append(_sse({"error": answer.stream_error}))
+        if "keep_alives" in quirks:
+            events = [": keep-alive\n\n" + event for event in events]
+        ending = [] if answer.empty else [self._last(chunk, answer)]
+        include = (body.get("stream_options") or {}).get("include_usage")
+        apart = not {"no_usage", "usage_with_choices", "usage_in_each_chunk"} & set(quirks)
+        if answer.usage and include and apart:
             ending.append(_sse({**base, "choices": [], "usage": self._usage(answer.usage)}))
         async for text in _paced(answer, [] if answer.empty else events, [*ending, _sse("[DONE]")]):
             yield text
 
+    def _last(self, chunk: Any, answer: Says) -> str:
+        usage = {"usage": self._usage(answer.usage)} if "usage_with_choices" in answer.quirks and answer.usage else {}
+        return chunk({}, self._finish(answer), **usage)
+
+    def _call_deltas(self, quirks: Collection[str], index: int, name: str, args: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the pieces in which one call is streamed."""
+        call = self._call(quirks, index, name, "".join(args))
+        if "text_calls" in quirks:
+            return [{"content": piece} for piece in re.findall(r"(?s).{1,7}", _marked_up(call))]
+        if "function_call" in quirks:
+            return [{"function_call": {"name": name}}, *({"function_call": {"arguments": piece}} for piece in args)]
+        place = {"index": 0 if "same_index" in quirks else index}
+        if "whole_calls" in quirks or "arguments_as_object" in quirks:
+            pieces: list[dict[str, Any]] = [{**place, **call}]
+        else:
+            head = {"name": name, "arguments": ""}
+            pieces = [{**place, **call, "function": head}]
+            pieces += [{**place, "function": {"arguments": piece}} for piece in args if piece]
+        if "arguments_twice" in quirks:
+            pieces.append({**place, "function": {"arguments": json.dumps(json.loads("".join(args)))}})
+        for number, piece in enumerate(pieces[1:]):
+            if "name_in_each_piece" in quirks:
+                piece["function"]["name"] = name
+            if "empty_id_and_name" in quirks:
+                piece["id"] = piece["function"]["name"] = ""
+            if "new_id_in_each_piece" in quirks:
+                piece["id"] = f"call_{index}_{number}"
+            if "same_id" in quirks:
+                piece["id"] = "call_0"
+        if "no_index" in quirks:
+            for piece in pieces:
+                piece.pop("index", None)
+        return [{"tool_calls": [piece]} for piece in pieces]
+
     @staticmethod
     def _finish(answer: Says) -> str:
+        if {"stop_with_calls", "text_calls"} & set(answer.quirks):
+            return answer.finish or "stop"
         return answer.finish or ("tool_calls" if answer.calls else "stop")
 
     @staticmethod
@@ -391,6 +518,14 @@ class OpenAIServer(LoopbackServer):
             "total_tokens": asked + written,
             "prompt_tokens_details": {"cached_tokens": cached},
         }
+
+
+def _marked_up(call: dict[str, Any]) -> str:
+    """Return a call in the notation that many open models are trained on."""
+    function = call["function"]
+    given = function["arguments"]
+    arguments = given if isinstance(given, str) else json.dumps(given)
+    return f'<tool_call>\n{{"name": "{function["name"]}", "arguments": {arguments}}}\n</tool_call>\n'
 
 
 # ---- Anthropic messages
@@ -419,7 +554,39 @@ class AnthropicServer(LoopbackServer):
         for tool in body.get("tools", []):
             if tool["input_schema"].get("type") != "object":
                 return Fails(400, "tools.0.input_schema.type: Input should be 'object'")
-        return None
+        problem = self._problem_with_calls(body)
+        return Fails(400, problem) if problem else None
+
+    def _problem_with_calls(self, body: dict[str, Any]) -> str | None:
+        """Return what is wrong with the calls of a conversation and their results, as Anthropic's server says it."""
+        open_ids: list[str] = []
+        seen: set[str] = set()
+        for index, message in enumerate(body["messages"]):
+            content = message["content"]
+            blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+            if not blocks:
+                return f"messages.{index}: all messages must have non-empty content"
+            if any(block["type"] == "text" and not block["text"].strip() for block in blocks):
+                return f"messages.{index}: text content blocks must contain non-whitespace text"
+            results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+            if [block["type"] for block in blocks[: len(results)]] != ["tool_result"] * len(results):
+                return f"messages.{index}: tool_result blocks must come first"
+            if results != open_ids:
+                return f"messages.{index}: `tool_use` ids {open_ids} without `tool_result` blocks, not {results}"
+            uses = [block for block in blocks if block["type"] == "tool_use"]
+            if uses and not body.get("tools"):
+                return "Requests which include `tool_use` or `tool_result` blocks must define tools"
+            for block in blocks:
+                if block["type"] == "thinking" and not block.get("signature"):
+                    return f"messages.{index}.content.0.thinking.signature: Field required"
+            for block in uses:
+                if not re.fullmatch(r"[a-zA-Z0-9_-]+", block["id"]) or not isinstance(block["input"], dict):
+                    return f"messages.{index}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"
+                if block["id"] in seen:
+                    return f"messages.{index}: `tool_use` ids must be unique"
+                seen.add(block["id"])
+            open_ids = [block["id"] for block in uses]
+        return f"`tool_use` ids were found without `tool_result` blocks: {open_ids}" if open_ids else None
 
     def error_body(self, answer: Fails) -> Any:
         kind = {401: "authentication_error", 429: "rate_limit_error", 529: "overloaded_error"}.get(answer.status)
@@ -445,7 +612,7 @@ class AnthropicServer(LoopbackServer):
     def whole(self, answer: Says, body: dict[str, Any]) -> Any:
         content: list[Any] = []
         if answer.thinking:
-            content.append({"type": "thinking", "thinking": answer.thinking, "signature": "sig"})
+            content.append({"type": "thinking", "thinking": answer.thinking, "signature": answer.signature})
         if "".join(answer.pieces()):
             content.append({"type": "text", "text": "".join(answer.pieces())})
         for index, (name, args) in enumerate(answer.call_pieces()):
@@ -470,7 +637,10 @@ class AnthropicServer(LoopbackServer):
 
         index = 0
         if answer.thinking:
-            deltas = [{"type": "thinking_delta", "thinking": answer.thinking}]
+            deltas = [
+                {"type": "thinking_delta", "thinking": answer.thinking},
+                {"type": "signature_delta", "signature": answer.signature},
+            ]
             block(index, {"type": "thinking", "thinking": "", "signature": ""}, deltas)
             index += 1
         if "".join(answer.pieces()):
@@ -480,6 +650,10 @@ class AnthropicServer(LoopbackServer):
             start = {"type": "tool_use", "id": f"toolu_{index}", "name": name, "input": {}}
             block(index, start, [{"type": "input_json_delta", "partial_json": piece} for piece in args])
             index += 1
+        if answer.stream_error is not None:
+            events.append(event("error", error=answer.stream_error))
+        if "keep_alives" in answer.quirks:
+            events = [event("ping") + each for each in events]
         ending = [
             event(
                 "message_delta",
@@ -498,6 +672,53 @@ class AnthropicServer(LoopbackServer):
 
 # ---- Gemini
 
+_GEMINI_KEYWORDS = frozenset(
+    (
+        *(
+            "type",
+            "format",
+            "title",
+            "description",
+            "nullable",
+            "enum",
+            "maxItems",
+            "minItems",
+            "properties",
+            "required",
+        ),
+        *(
+            "minProperties",
+            "maxProperties",
+            "minLength",
+            "maxLength",
+            "pattern",
+            "example",
+            "anyOf",
+            "default",
+            "items",
+        ),
+        *("minimum", "maximum", "propertyOrdering"),
+    )
+)
+
+
+def _problem_with_schema(schema: Any) -> str | None:
+    """Return what Gemini's server does not take in a schema of a function declaration."""
+    unknown = set(schema) - _GEMINI_KEYWORDS
+    if unknown:
+        return f'Unknown name "{min(unknown)}": Cannot find field.'
+    kind = str(schema.get("type")).lower()
+    if kind == "object" and not schema.get("properties") and not schema.get("anyOf"):
+        return "properties: should be non-empty for OBJECT type"
+    if kind not in ("string", "number", "integer", "boolean", "array", "object"):
+        return f"type {schema.get('type')!r} is not a type"
+    if any(not isinstance(value, str) for value in schema.get("enum", [])):
+        return "enum: only allowed for STRING type"
+    inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", [])]
+    if "items" in schema:
+        inner.append(schema["items"])
+    return next((problem for each in inner if (problem := _problem_with_schema(each))), None)
+
 
 class GeminiServer(LoopbackServer):
     """Gemini's generateContent protocol."""
@@ -507,17 +728,53 @@ class GeminiServer(LoopbackServer):
     def wants_stream(self, request: Request, body: dict[str, Any]) -> bool:
         return request.url.path.endswith(":streamGenerateContent")
 
+    def refuse(self, body: dict[str, Any]) -> Fails | None:
+        names: list[str] = []
+        for content in body.get("contents", []):
+            answered = [part["functionResponse"]["name"] for part in content["parts"] if "functionResponse" in part]
+            if answered != names:
+                return Fails(
+                    400,
+                    "Please ensure that the number of function response parts is equal to the number of function call"
+                    f" parts of the function call turn: {answered}, not {names}",
+                )
+            if answered and len(answered) != len(content["parts"]):
+                return Fails(400, "function response parts must not be mixed with others")
+            calls = [part for part in content["parts"] if "functionCall" in part]
+            if calls and not calls[0].get("thoughtSignature"):
+                return Fails(400, "Function call is missing a thought_signature in functionCall parts")
+            names = [part["functionCall"]["name"] for part in calls]
+        if names:
+            return Fails(400, f"function calls without responses: {names}")
+        for tool in body.get("tools", []):
+            for declared in tool["functionDeclarations"]:
+                given = sorted(set(declared) - {"name", "description"})
+                if given not in ([], ["parameters"]):
+                    return Fails(400, f"Unknown name in function_declarations: {given}")
+                problem = _problem_with_schema(declared["parameters"]) if given else None
+                if problem:
+                    return Fails(400, f"Invalid JSON payload received. {declared['name']}: {problem}")
+        return None
+
     def error_body(self, answer: Fails) -> Any:
         return {"error": {"code": answer.status, "message": answer.message, "status": "INVALID_ARGUMENT"}}
 
+    def _parts(self, answer: Says) -> list[Any]:
+        parts: list[Any] = [{"text": answer.thinking, "thought": True}] if answer.thinking else []
+        parts += [{"text": piece} for piece in answer.pieces() if piece]
+        for index, (name, args) in enumerate(answer.call_pieces()):
+            part: dict[str, Any] = {"functionCall": {"name": name, "args": json.loads("".join(args))}}
+            if index == 0:
+                part["thoughtSignature"] = base64.b64encode(answer.signature.encode()).decode()
+            parts.append(part)
+        return parts
+
     def whole(self, answer: Says, body: dict[str, Any]) -> Any:
-        parts: list[Any] = [{"text": piece} for piece in answer.pieces() if piece]
-        parts += [{"functionCall": {"name": n, "args": json.loads("".join(a))}} for n, a in answer.call_pieces()]
+        parts = self._parts(answer)
         return self._response(answer, parts, self._finish(answer))
 
     async def stream(self, answer: Says, body: dict[str, Any]) -> AsyncIterator[str]:
-        parts: list[Any] = [{"text": piece} for piece in answer.pieces() if piece]
-        parts += [{"functionCall": {"name": n, "args": json.loads("".join(a))}} for n, a in answer.call_pieces()]
+        parts = self._parts(answer)
         events = [_sse(self._response(answer, [part], None)) for part in parts]
         async for text in _paced(answer, events, [_sse(self._response(answer, [], self._finish(answer)))]):
             yield text

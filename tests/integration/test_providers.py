@@ -11,6 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
+from email.utils import formatdate
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from integration.servers import (
     LoopbackServer,
     OpenAIServer,
     Says,
+    Sends,
 )
 from toolplan.errors import ModelError
 from toolplan.models import Message, ModelRequest, Reply, Retry, Usage, model_from_name
@@ -450,13 +452,144 @@ async def test_an_exhausted_quota_is_not_asked_again():
     assert len(server.requests) == 1
 
 
-async def test_an_answer_without_choices_is_an_error():
-    with OpenAIServer(Says(empty=True)) as server, pytest.raises(ModelError, match="holds no choices"):
+async def test_an_answer_without_choices_is_asked_for_again_and_then_an_error():
+    with (
+        OpenAIServer(*[Says(empty=True)] * 3) as server,
+        pytest.raises(ModelError, match="gave no reply after 3 attempts: its answer holds no choices") as caught,
+    ):
         await model_at(server).ask(asking())
+    assert caught.value.reason == "unreadable"
+    with OpenAIServer(Says(empty=True), Says("ok")) as server:
+        assert (await model_at(server).ask(asking())).text == "ok"
+
+
+NO_REPLIES = ["<html><body>502 from the gateway</body></html>", '{"id": "x", "choi', "   \n ", "null", "{}"]
+
+
+@every_protocol
+@both_ways
+@pytest.mark.parametrize("body", NO_REPLIES)
+async def test_an_answer_that_is_no_reply_is_asked_for_again(serve: type[LoopbackServer], streamed: bool, body: str):
+    if serve is GeminiServer and body in ("null", "{}"):
+        return  # in its protocol every field may be missing; what is left is an empty reply
+    with serve(Sends(body), Says("ok")) as server:
+        reply, _ = await ask(model_at(server), asking(), streamed=streamed)
+    assert reply.text == "ok"
+    assert "could not be read" in reply.notes[0]
+    assert "<" not in reply.notes[0]
+
+
+@both_ways
+async def test_broken_json_inside_a_stream_is_no_reply(streamed: bool):
+    broken = Sends('data: {"id": "x", "cho\n\n', "text/event-stream")
+    with OpenAIServer(broken, Says("ok")) as server:
+        reply, _ = await ask(model_at(server), asking(), streamed=streamed)
+    assert reply.text == "ok"
+
+
+@pytest.mark.parametrize(
+    ("serve", "error", "again"),
+    [
+        (AnthropicServer, {"type": "overloaded_error", "message": "Overloaded"}, True),
+        (AnthropicServer, {"type": "invalid_request_error", "message": "bad"}, False),
+        (OpenAIServer, {"message": "The server is overloaded", "type": "server_error", "code": None}, True),
+        (OpenAIServer, {"message": "Provider disconnected", "code": 502}, True),
+        (OpenAIServer, {"message": "bad", "type": "invalid_request_error"}, False),
+    ],
+)
+async def test_an_error_inside_a_stream(serve: type[LoopbackServer], error: dict[str, Any], again: bool):
+    with serve(Says("", stream_error=error), *([Says("ok")] if again else [])) as server:
+        asked = model_at(server).ask(asking(), lambda _: None)
+        if again:
+            assert (await asked).text == "ok"
+        else:
+            with pytest.raises(ModelError, match="bad"):
+                await asked
+    # After text was passed on there is no second try.
+    with serve(Says("some text", stream_error=error)) as server, pytest.raises(ModelError, match="broke off"):
+        await model_at(server).ask(asking(), lambda _: None)
+
+
+@both_protocols
+async def test_a_stream_that_falls_silent_is_given_up(serve: type[LoopbackServer]):
+    gate = Gate()
+    heard: list[str] = []
+    with serve(Says(["a", "b"], gates=[gate])) as server:
+        with pytest.raises(ModelError, match=r"fell silent after 1 characters: nothing came for 0.3 s") as caught:
+            await model_at(server, stall_seconds=0.3).ask(asking(), heard.append)
+        assert await asyncio.to_thread(server.requests[0].left.wait, 5)
+        gate.open()
+    assert (heard, caught.value.reason, caught.value.inferences) == (["a"], "timeout", 1)
+
+
+async def test_a_stream_nobody_heard_that_falls_silent_is_asked_for_again():
+    gate = Gate()
+    with OpenAIServer(Says(["a", "b"], gates=[gate]), Says("whole")) as server:
+        reply = await model_at(server, stall_seconds=0.3, stream=True).ask(asking())
+        gate.open()
+    assert (reply.text, reply.usage.requests) == ("whole", 2)
+
+
+async def test_a_slow_stream_is_not_a_silent_one():
+    gates = [Gate() for _ in range(4)]
+    waiting = list(gates)
+
+    def listen(_: str) -> None:
+        if waiting:
+            threading.Timer(0.15, waiting.pop(0).open).start()
+
+    with OpenAIServer(Says(list("abcde"), gates=gates)) as server:
+        reply = await model_at(server, stall_seconds=0.4).ask(asking(), listen)
+    assert reply.text == "abcde"
+
+
+@every_protocol
+async def test_retry_after_may_be_a_date(serve: type[LoopbackServer]):
+    date = formatdate(time.time() + 2, usegmt=True)  # whole seconds, so that it is one to two from now
+    with serve(Fails(429, "slow down", retry_after=date), Says("ok")) as server:
+        began = time.time()
+        reply = await model_at(server).ask(asking())
+        took = time.time() - began
+    assert reply.text == "ok"
+    assert took >= 0.9
+    assert "asks to wait" in reply.notes[0]
+
+
+@every_protocol
+async def test_retry_after_counts_for_a_5xx_too(serve: type[LoopbackServer]):
+    with (
+        serve(Fails(503, "maintenance", retry_after="900")) as server,
+        pytest.raises(ModelError, match="asks to wait 900 s") as caught,
+    ):
+        await model_at(server).ask(asking())
+    assert (len(server.requests), caught.value.reason) == (1, "failed")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Fails(400, "bad"), "refused"),
+        (Fails(401, "bad key"), "key"),
+        (Fails(402, "Insufficient Balance"), "no_quota"),
+        (Fails(404, "no such model"), "not_found"),
+        (Fails(429, "slow"), "busy"),
+        (Fails(500, "oops"), "failed"),
+        (Says(""), "empty"),
+        (Says(refusal="no"), "declined"),
+        (Says("", finish="content_filter"), "declined"),
+        (Says(empty=True), "unreadable"),
+        (Says("x", breaks_after=0), "broke_off"),
+        (Hangs(), "timeout"),
+    ],
+)
+async def test_an_error_says_in_one_word_what_went_wrong(answer: Any, reason: str):
+    with OpenAIServer(answer) as server, pytest.raises(ModelError) as caught:
+        await model_at(server, retry=Retry(0), timeout_seconds=1.0 if isinstance(answer, Hangs) else 60).ask(asking())
+    assert caught.value.reason == reason
 
 
 async def test_a_stream_without_choices_is_an_error():
-    with OpenAIServer(Says(empty=True)) as server, pytest.raises(ModelError, match="without saying why"):
+    with OpenAIServer(*[Says(empty=True)] * 3) as server, pytest.raises(ModelError, match="without saying why"):
         await model_at(server).ask(asking(), lambda _: None)
 
 
@@ -583,6 +716,13 @@ async def test_a_refused_schema_goes_one_level_down_and_is_remembered(
 
 def _way(body: dict[str, Any]) -> str:
     return "native" if "response_format" in body else "tool" if "tools" in body else "text"
+
+
+async def test_going_one_level_down_does_not_use_up_the_retries():
+    with OpenAIServer(Fails(503), Fails(503), Says(PLAN), lacks=["json_schema", "tools"]) as server:
+        reply = await model_at(server).ask(asking(OPEN))
+    assert (reply.plan_text, reply.output) == (PLAN, "text")
+    assert [_way(seen.body) for seen in server.requests] == ["native", "tool", "text", "text", "text"]
 
 
 async def test_llamacpp_refuses_tools_with_a_500():

@@ -10,6 +10,11 @@ protocol, its errors and its odd habits stay below `ask` (P8).
 A wanted shape (`ModelRequest.schema`) travels in the best way the model has: as its native JSON-schema output, else
 as the arguments of a tool named `schema_name`, else as a sentence in the prompt. Wherever the plan came back,
 `Reply.plan_text` is its text.
+
+Tools that are offered to be called one turn at a time (`ModelRequest.tools`) travel natively where the provider has
+tool calls, else as text. Either way a reply has `tool_calls`; `Reply.message` goes back into the conversation, and
+after it a message of the role `tool` with one `ToolResultPart` for each call. Ids are labels: calls of one message
+with equal or empty ids are answered in their order, and each provider gets ids that it accepts.
 """
 
 from __future__ import annotations
@@ -18,36 +23,157 @@ import contextlib
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from toolplan.diagnostics import Diagnostic
 from toolplan.values import Json
 
 __all__ = [
+    "Listener",
     "Message",
     "Model",
     "ModelRequest",
     "OnText",
     "Output",
+    "PlanForm",
+    "Reason",
     "Reply",
+    "Role",
     "ToolCallPart",
+    "ToolChoice",
+    "ToolResultPart",
+    "ToolSpec",
     "Usage",
+    "close_model",
     "estimate_tokens",
+    "plan_form",
+    "starts_over",
 ]
 
 OnText: TypeAlias = Callable[[str], None]
-"""Receives each piece of a reply's text as it arrives: prose, native JSON, or the arguments of the plan tool."""
+"""Receives each piece of a reply's text as it arrives: prose, native JSON, or the arguments of the plan tool.
+
+One that can take back what it heard is a `Listener`: a reply that broke off is asked for again only while nothing of
+it was heard, or if the listener can start over.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """An `on_text` that can take back what it heard: `start_over` says that a reply was lost and begins anew."""
+
+    hear: OnText
+    start_over: Callable[[], None]
+
+    def __call__(self, text: str) -> None:
+        """Hear a piece of the reply."""
+        self.hear(text)
+
+
+def starts_over(on_text: OnText | None) -> bool:
+    """Let a listener that heard a part of a lost reply start over; return whether it could."""
+    if not isinstance(on_text, Listener):
+        return False
+    on_text.start_over()
+    return True
+
 
 Output: TypeAlias = Literal["native", "tool", "text"]
 """How a wanted shape travels: the provider's JSON-schema output, a tool's arguments, or words in the prompt."""
 
 
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+"""Who speaks: the application, the person, the model, or the tools that answer the model's calls."""
+
+ToolChoice: TypeAlias = Literal["auto", "none", "required"]
+"""Whether the model may call a tool, must not, or has to."""
+
+Reason: TypeAlias = Literal[
+    "unreachable",  # no connection came about
+    "busy",  # too many requests, and waiting did not help
+    "failed",  # the provider's own fault: 5xx
+    "timeout",  # no answer in time, or a stream that fell silent
+    "broke_off",  # the connection, or the stream, ended before the reply did
+    "unreadable",  # an answer that is no reply in the provider's protocol
+    "empty",  # a reply that says nothing
+    "no_quota",  # no quota or credit left
+    "key",  # the key is refused
+    "not_found",  # no such model, or no such address
+    "refused",  # the request is refused
+    "declined",  # the model will not, or a content filter stopped it
+]
+"""What went wrong with a model, in one word: `ModelError.reason`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that the model may call: its name, what it is for, and the JSON Schema of its arguments.
+
+    `strict` asks the provider to enforce the schema, which is done only where every object in it is spelled out.
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, Json]
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPart:
+    """A tool call as it was received: `arguments` is the model's own text, or an object where that came.
+
+    A call that was read out of a reply's text says in `repairs` what had to be mended, and in `problem` why it cannot
+    be made, if it cannot; it has to be answered all the same.
+    """
+
+    id: str
+    name: str
+    arguments: str | dict[str, Any]
+    repairs: tuple[str, ...] = ()
+    problem: Diagnostic | None = field(default=None, compare=False)
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as JSON text; the model's own text, faults included, where there is one."""
+        if isinstance(self.arguments, str):
+            return self.arguments
+        return json.dumps(self.arguments, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultPart:
+    """What the model is told about its call `id` of the tool `name`: the result as text, or what went wrong."""
+
+    id: str
+    name: str
+    content: str
+    is_error: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation."""
+    """One message of a conversation.
 
-    role: Literal["system", "user", "assistant"]
-    content: str
+    An assistant's message may hold text, calls, or both; a message of the role `tool` follows it and holds the results
+    of its calls. `kept` is what the provider that wrote the message wants back unchanged with it, such as signatures
+    of its thinking: JSON data that means nothing to anybody else.
+    """
+
+    role: Role
+    content: str = ""
+    tool_calls: tuple[ToolCallPart, ...] = ()
+    tool_results: tuple[ToolResultPart, ...] = ()
+    thinking: str = ""
+    kept: dict[str, Json] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """Everything that the message says as one text: its content, its calls, its results."""
+        calls = [f"{call.name}({call.arguments_text})" for call in self.tool_calls]
+        return "\n".join(
+            text for text in (self.content, *calls, *(result.content for result in self.tool_results)) if text
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +184,10 @@ class ModelRequest:
     in the prompt. `schema_strict` asks the provider to enforce it, which is done only where every object in it is
     spelled out, because strict modes silently empty objects that are not. With `schema_stated` the messages already
     say what the reply must look like, so nothing is added to them.
+
+    `tools` may be called by the reply as `tool_choice` says. `parallel_tool_calls` False asks for one call at a time;
+    it is a wish that servers ignore at times, so a reply may hold several calls all the same. A request has a `schema`
+    or `tools`, not both.
     """
 
     messages: tuple[Message, ...]
@@ -68,11 +198,14 @@ class ModelRequest:
     max_tokens: int | None = None
     temperature: float | None = None
     purpose: str = "plan"
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    parallel_tool_calls: bool = True
 
     @property
     def text(self) -> str:
         """All messages as one text, in order."""
-        return "\n\n".join(message.content for message in self.messages)
+        return "\n\n".join(message.text for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,28 +239,12 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallPart:
-    """A native tool call as it was received: `arguments` is the model's own text, or an object where that came."""
-
-    id: str
-    name: str
-    arguments: str | dict[str, Any]
-
-    @property
-    def arguments_text(self) -> str:
-        """The arguments as JSON text; the model's own text, faults included, where there is one."""
-        if isinstance(self.arguments, str):
-            return self.arguments
-        return json.dumps(self.arguments, ensure_ascii=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Reply:
     """What a model answered, as received.
 
     `finish_reason` is "stop", "length", "tool_call", "content_filter", "error", or the provider's own word for
     anything else. `output` says how the wanted shape travelled, and `notes` what had to be done differently than
-    asked: a level the provider refused, a repeated request.
+    asked: a level the provider refused, a repeated request, another model that had to answer. `kept`: see `Message`.
     """
 
     text: str
@@ -139,6 +256,13 @@ class Reply:
     schema_name: str = "submit_plan"
     output: Output = "text"
     notes: tuple[str, ...] = ()
+    kept: dict[str, Json] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def message(self) -> Message:
+        """The reply as a message of the conversation, for the next request."""
+        calls = tuple(ToolCallPart(call.id, call.name, call.arguments) for call in self.tool_calls)
+        return Message("assistant", self.text, calls, thinking=self.thinking, kept=self.kept)
 
     @property
     def is_cut_off(self) -> bool:
@@ -187,10 +311,27 @@ class Model(Protocol):
         """Return the model's complete reply to `request`.
 
         Passes the reply's text to `on_text` piece by piece as it arrives; what `on_text` raises ends the request and
-        comes out unchanged. Raises `ModelError` for everything that went wrong with the model: a reply that broke
-        off is never returned as if it were whole. Cancelling the call closes the connection.
+        comes out unchanged. A `Listener` may be told to start over, when the reply is asked for again. Raises
+        `ModelError` for everything that went wrong with the model: a reply that broke off is never returned as if it
+        were whole. Cancelling the call closes the connection.
         """
         ...
+
+
+PlanForm: TypeAlias = Literal["full", "small"]
+"""Which plans a model is asked for: the whole language, or short plans of calls only."""
+
+
+def plan_form(model: Model) -> PlanForm:
+    """Return the plans to ask a model for: what its attribute `plan_form` says, where it has one, else "full"."""
+    return "small" if getattr(model, "plan_form", None) == "small" else "full"
+
+
+async def close_model(model: Model) -> None:
+    """Close what a model holds open, where it has a method `close` for that."""
+    close = getattr(model, "close", None)
+    if close is not None:
+        await close()
 
 
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")

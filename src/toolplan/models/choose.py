@@ -1,28 +1,30 @@
-"""From a name to a model: `openai:gpt-5-mini`, `ollama:qwen3:8b`, `scripted:replies.jsonl`.
+"""From a name to a model: `openai:gpt-5-mini`, `ollama:qwen3:8b`, `local:smollm2`, `scripted:replies.jsonl`.
 
-A name is a provider and a model with a colon between them; what follows the first colon is the model's own name,
-colons included. Keys come from the environment or from the caller, and only the provider's own variables are read:
-the key of one provider is never sent to another.
+Several names with commas between them are asked in turn until one answers. A name is a provider and a model with a
+colon between them; what follows the first colon is the model's own name, colons included. Keys come from the
+environment or from the caller, and only the provider's own variables are read: the key of one provider is never sent
+to another.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from toolplan.errors import UsageError
-from toolplan.models.base import Model, Output
+from toolplan.models.base import Model, Output, Reason
 from toolplan.models.facts import PROVIDERS, ProviderFacts, find_provider
 from toolplan.models.failures import Target, without_password
+from toolplan.models.fallback import MOVES_ON, FallbackModel
 from toolplan.models.providers import ProviderModel
 from toolplan.models.retry import Retry
 from toolplan.models.scripted import ScriptedModel
 
-__all__ = ["model_from_environment", "model_from_name", "no_model_message"]
+__all__ = ["fallback", "model_from", "model_from_environment", "model_from_name", "no_model_message"]
 
 MODEL_VARIABLE = "TOOLPLAN_MODEL"
 BASE_URL_VARIABLE = "TOOLPLAN_BASE_URL"
@@ -37,6 +39,7 @@ def model_from_name(
     stream: bool | None = None,
     retry: Retry | None = None,
     timeout_seconds: float = 600.0,
+    stall_seconds: float = 180.0,
 ) -> Model:
     """Return the model called `name`, ready to be asked. Nothing is imported or contacted yet.
 
@@ -45,7 +48,21 @@ def model_from_name(
     other options are those of `ProviderModel`. Raises `UsageError` that says exactly what to set for an unknown
     provider, a missing key or address, and a missing package.
     """
+    options: dict[str, Any] = {
+        "output": output,
+        "stream": stream,
+        "retry": retry,
+        "timeout_seconds": timeout_seconds,
+        "stall_seconds": stall_seconds,
+    }
+    names = [each.strip() for each in name.split(",")]
+    if len(names) > 1 and not name.lower().startswith(("scripted:", "local:")):
+        if base_url or api_key:
+            raise UsageError(f"a base URL or key belongs to one model, and `{name}` names {len(names)}")
+        return FallbackModel([model_from_name(each, **options) for each in names])
     provider, colon, model = name.strip().partition(":")
+    if provider.lower() == "local":
+        return _local(model, base_url, **options)
     if provider.lower() == "scripted":
         if not model:
             raise UsageError("`scripted:` needs the file with the replies, as in `scripted:replies.jsonl`")
@@ -57,7 +74,41 @@ def model_from_name(
         raise UsageError(_unknown(name, facts, base_url))
     target = Target(facts, model, _address(facts, base_url), _key(facts, api_key, base_url))
     _check_installed(facts)
-    return ProviderModel(target, output=output, stream=stream, retry=retry, timeout_seconds=timeout_seconds)
+    return ProviderModel(target, **options)
+
+
+def _local(model: str, base_url: str | None, **options: Any) -> Model:
+    from toolplan.models.local import LOCAL_MODELS, LocalModel
+
+    if base_url:
+        raise UsageError("`local:` starts a server of its own; for one that runs already write `llamacpp:NAME`")
+    if not model:
+        raise UsageError(f"`local:` needs a model file, as in `local:model.gguf`, or one of {', '.join(LOCAL_MODELS)}")
+    return LocalModel(model, **options)
+
+
+def fallback(*models: str | Model, on: Collection[Reason] = MOVES_ON, rest_seconds: float = 30.0) -> FallbackModel:
+    """Return the models, given or by name, as one: `fallback("openai:gpt-5-mini", "anthropic:claude-haiku-4-5")`.
+
+    See `FallbackModel` for what becomes of a failure.
+    """
+    chosen = [model_from_name(model) if isinstance(model, str) else model for model in models]
+    return FallbackModel(chosen, on=on, rest_seconds=rest_seconds)
+
+
+def model_from(
+    model: str | Model | Sequence[str | Model], base_url: str | None = None, api_key: str | None = None
+) -> Model:
+    """Return the model that is meant: one by name, one given, or several of either, asked in turn until one answers."""
+    if isinstance(model, str):
+        return model_from_name(model, base_url, api_key)
+    if not isinstance(model, Sequence):
+        return model
+    if len(model) > 1 and (base_url or api_key):
+        raise UsageError(f"a base URL or key belongs to one model, and there are {len(model)}")
+    if len(model) == 1:
+        return model_from(model[0], base_url, api_key)
+    return fallback(*model)
 
 
 def model_from_environment(
@@ -87,6 +138,7 @@ def no_model_message(language: Literal["en", "zh"] = "en") -> str:
         for facts in PROVIDERS.values()
         if facts.start
     ]
+    local.append(("--model local:smollm2, --model local:FILE.gguf", words["here"]))
     other = [
         ("--model NAME --base-url http://HOST:PORT/v1", words["compatible"]),
         ("--model scripted:replies.jsonl", words["scripted"]),
@@ -109,6 +161,7 @@ _NO_MODEL = {
         "key": "with {}=... set",
         "local": "models on your own machine, without a key:",
         "server": "after `{}`; looked for at {} unless --base-url says otherwise",
+        "here": "started by toolplan itself; needs `pip install 'toolplan[local]'`",
         "other": "anything else:",
         "compatible": "any server that speaks OpenAI's chat completions",
         "scripted": "replies from a file; `toolplan demo` needs not even that",
@@ -122,6 +175,7 @@ _NO_MODEL = {
         "key": "需要设置 {}=...",
         "local": "本机模型，不需要密钥：",
         "server": "先运行 `{}`；默认地址 {}，可用 --base-url 更改",
+        "here": "由 toolplan 自己启动；需要 `pip install 'toolplan[local]'`",
         "other": "其他：",
         "compatible": "任何兼容 OpenAI chat completions 的服务",
         "scripted": "从文件中读取回复；`toolplan demo` 连文件也不需要",
@@ -168,14 +222,14 @@ def _unknown(name: str, facts: ProviderFacts | None, base_url: str | None) -> st
     provider, colon, _ = name.partition(":")
     if facts is not None:
         return f"`{name}` names no model; write `{facts.name}:{facts.example}`"
-    known = ", ".join(f"`{each}`" for each in (*PROVIDERS, "scripted"))
+    known = ", ".join(f"`{each}`" for each in (*PROVIDERS, "local", "scripted"))
     if not colon:
         maker = next((make for prefix, make in _MAKERS.items() if name.lower().startswith(prefix)), None)
         hint = f"did you mean `{maker}:{name}`?" if maker else "write `PROVIDER:NAME`, as in `openai:gpt-5-mini`"
         return f"`{name}` does not say whose model it is; {hint} (providers: {known})"
     if base_url:
         return f"no provider is named `{provider}`; for a model with a colon in its name write `compatible:{name}`"
-    close = get_close_matches(provider.lower(), [*PROVIDERS, "scripted", "qwen", "gemini"], n=1)
+    close = get_close_matches(provider.lower(), [*PROVIDERS, "local", "scripted", "qwen", "gemini"], n=1)
     hint = f"; did you mean `{close[0]}`?" if close else ""
     return f"no provider is named `{provider}`{hint} (providers: {known})"
 

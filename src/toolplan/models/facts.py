@@ -10,6 +10,15 @@ What the columns about schemas rest on:
   properties with nothing in both of its ways, so an open schema is only stated in the prompt.
 - DeepSeek and DashScope refuse `response_format: json_schema`; the library's profiles say so, model by model.
 - Local servers build a grammar from the schema and accept open objects.
+- Gemini reads a subset of OpenAPI's schemas and fails every request over one keyword that it does not know.
+
+Those about calls of tools:
+
+- Every provider has its own rule for ids of calls (`call_ids`); one that is outside of it fails the whole conversation.
+- Servers without a parser for their model's calls refuse tools, or pass the calls on as text. The first is noticed and
+  the tools told in words, the second read as calls.
+- `quirks` are habits of replies that differ from OpenAI's own. They are put right for every provider alike, because
+  they move between releases; the column says which have been seen where, and a test plays each.
 
 And those about requests:
 
@@ -24,9 +33,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeAlias, get_args
 
-__all__ = ["PROVIDERS", "ProviderFacts", "find_provider"]
+__all__ = ["LOCAL", "PROVIDERS", "ProviderFacts", "Quirk", "find_provider"]
+
+Quirk: TypeAlias = Literal[
+    "arguments_as_object",  # a call's arguments come as an object, not as text
+    "arguments_twice",  # a stream's last piece repeats all arguments
+    "content_in_parts",  # text comes as a list of parts
+    "empty_id_and_name",  # later pieces of a call have an empty id and an empty name
+    "error_in_stream",  # an error comes as an event of a stream that began well
+    "function_call",  # a call comes in the field that came before `tool_calls`
+    "keep_alives",  # comments, and chunks without choices, while the model is busy
+    "name_in_each_piece",  # every piece of a call repeats the tool's name
+    "new_id_in_each_piece",  # every piece of a call has another id
+    "no_id",  # calls have no ids
+    "no_index",  # pieces of calls have no index
+    "no_usage",  # usage is not reported
+    "reasoning",  # thinking comes in `reasoning`
+    "reasoning_content",  # thinking comes in `reasoning_content`
+    "same_id",  # all calls have the same id
+    "same_index",  # all calls have the same index
+    "stop_with_calls",  # the reason for ending is `stop` although there are calls
+    "text_calls",  # the call comes as text in the model's own notation
+    "usage_in_each_chunk",  # every chunk has a running total
+    "usage_with_choices",  # the last chunk has both a choice and the usage
+    "whole_calls",  # a call comes in one piece
+]
+"""A habit of replies that differs from OpenAI's own."""
+
+_ALL_CHAT_QUIRKS: tuple[Quirk, ...] = get_args(Quirk)
 
 # What an OpenAI-compatible server of unknown make is not asked for: only what the original protocol had is.
 _ADDED_LATER = (
@@ -44,7 +80,9 @@ class ProviderFacts:
     `profile_of` names the library's provider class, `module:Class`, whose model profiles apply, less the flags in
     `lacks`. `key_variables` and `base_url_variables` are environment variables, first found first used; an empty
     `base_url` means that the user has to give one. `open_schema` is the best way for a schema with objects whose
-    fields are not spelled out. `start` is the command that starts a local server.
+    fields are not spelled out; `schema_dialect` what schemas are written in. `tools` says whether tools are offered
+    natively, where `call_ids` is the pattern for ids of calls, and `validates_calls` that arguments are held to their
+    schemas without asking. `start` is the command that starts a local server.
     """
 
     name: str
@@ -58,6 +96,11 @@ class ProviderFacts:
     needs_key: bool = True
     open_schema: Literal["native", "tool", "text"] = "native"
     native_is_strict: bool = False
+    schema_dialect: Literal["json_schema", "openapi"] = "json_schema"
+    tools: Literal["native", "text"] = "native"
+    call_ids: str = r"[\x21-\x7e]{1,40}"
+    validates_calls: bool = False
+    quirks: tuple[Quirk, ...] = ()
     always_streams: bool = False
     lacks: tuple[str, ...] = ()
     start: str = ""
@@ -85,6 +128,8 @@ _ALL = (
         base_url_variables=("ANTHROPIC_BASE_URL",),
         open_schema="tool",
         native_is_strict=True,
+        call_ids=r"[a-zA-Z0-9_-]{1,64}",
+        quirks=("keep_alives",),
     ),
     ProviderFacts(
         name="google",
@@ -96,6 +141,10 @@ _ALL = (
         key_variables=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
         base_url_variables=("GOOGLE_GEMINI_BASE_URL",),
         open_schema="text",
+        schema_dialect="openapi",
+        call_ids=r"[\x21-\x7e]{1,64}",
+        validates_calls=True,
+        quirks=("arguments_as_object", "no_id", "stop_with_calls", "usage_in_each_chunk", "whole_calls"),
     ),
     ProviderFacts(
         name="deepseek",
@@ -104,6 +153,7 @@ _ALL = (
         example="deepseek-v4-pro",
         base_url="https://api.deepseek.com",
         key_variables=("DEEPSEEK_API_KEY",),
+        quirks=("keep_alives", "reasoning_content", "usage_with_choices"),
     ),
     ProviderFacts(
         name="dashscope",
@@ -119,6 +169,7 @@ _ALL = (
         key_note=(
             "a key of the international site needs the base URL https://dashscope-intl.aliyuncs.com/compatible-mode/v1"
         ),
+        quirks=("empty_id_and_name", "reasoning_content"),
     ),
     ProviderFacts(
         name="mistral",
@@ -128,6 +179,8 @@ _ALL = (
         base_url="https://api.mistral.ai/v1",
         key_variables=("MISTRAL_API_KEY",),
         lacks=_ADDED_LATER,
+        call_ids=r"[a-zA-Z0-9]{9}",
+        quirks=("content_in_parts", "usage_with_choices", "whole_calls"),
     ),
     ProviderFacts(
         name="groq",
@@ -137,6 +190,7 @@ _ALL = (
         base_url="https://api.groq.com/openai/v1",
         key_variables=("GROQ_API_KEY",),
         lacks=("openai_chat_supports_allowed_tools",),
+        quirks=("reasoning", "whole_calls"),
     ),
     ProviderFacts(
         name="openrouter",
@@ -145,6 +199,7 @@ _ALL = (
         example="qwen/qwen3-235b-a22b",
         base_url="https://openrouter.ai/api/v1",
         key_variables=("OPENROUTER_API_KEY",),
+        quirks=("error_in_stream", "keep_alives", "reasoning"),
     ),
     ProviderFacts(
         name="ollama",
@@ -157,6 +212,7 @@ _ALL = (
         needs_key=False,
         lacks=_ADDED_LATER,
         start="ollama serve",
+        quirks=("no_usage", "reasoning", "same_index", "stop_with_calls", "whole_calls"),
     ),
     ProviderFacts(
         name="vllm",
@@ -169,6 +225,10 @@ _ALL = (
         needs_key=False,
         lacks=_ADDED_LATER,
         start="vllm serve MODEL",
+        quirks=(
+            *("arguments_twice", "new_id_in_each_piece", "reasoning_content"),
+            *("stop_with_calls", "text_calls", "usage_in_each_chunk"),
+        ),
     ),
     ProviderFacts(
         name="llamacpp",
@@ -182,6 +242,7 @@ _ALL = (
         needs_key=False,
         lacks=_ADDED_LATER,
         start="llama-server -m MODEL.gguf --jinja",
+        quirks=("keep_alives", "no_id", "reasoning_content", "text_calls"),
     ),
     ProviderFacts(
         name="compatible",
@@ -193,8 +254,20 @@ _ALL = (
         base_url_variables=("COMPATIBLE_BASE_URL",),
         needs_key=False,
         lacks=_ADDED_LATER,
+        quirks=_ALL_CHAT_QUIRKS,
     ),
 )
+
+LOCAL = ProviderFacts(
+    name="local",
+    protocol="openai",
+    profile_of="openai:OpenAIProvider",
+    example="smollm2",
+    needs_key=False,
+    lacks=_ADDED_LATER,
+    quirks=("keep_alives", "no_id", "reasoning_content", "text_calls"),
+)
+"""llama.cpp in a child process of this program (`local`): like `llamacpp`, with an address and a key of its own."""
 
 PROVIDERS: Mapping[str, ProviderFacts] = MappingProxyType({facts.name: facts for facts in _ALL})
 """Every provider by its name."""

@@ -1,42 +1,48 @@
-"""How the wanted shape of a reply travels: natively, as a tool, or in words.
+"""How the wanted shape of a reply, or the tools that it may call, travel: natively, as a tool, or in words.
 
     native   the provider's own JSON-schema output; may be constrained decoding
     tool     a tool named `schema_name` that the model has to call with the shape as its arguments
     text     a sentence and the schema in the system prompt; works everywhere
 
-`ways` lists what can work for a schema at a provider, best first. The list is what is expected; whether a server
+`ways` lists what can work for a request at a provider, best first. The list is what is expected; whether a server
 takes it shows only when it is asked, so `providers` walks down the list on a refusal.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from toolplan.models.base import Message, ModelRequest, Output
 from toolplan.models.facts import ProviderFacts
+from toolplan.models.openapi_schema import openapi_schema
 from toolplan.values import Json
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import ModelRequestParameters
 
-__all__ = ["history", "is_spelled_out", "parameters", "state_schema", "ways"]
+__all__ = ["is_spelled_out", "parameters", "state_schema", "ways"]
 
 _ORDER: tuple[Output, ...] = ("native", "tool", "text")
 
 
-def ways(schema: dict[str, Json], facts: ProviderFacts, profile: Mapping[str, Any]) -> tuple[Output, ...]:
-    """Return the ways `schema` can travel to a model with this profile, best first. The last is always "text"."""
+def ways(request: ModelRequest, facts: ProviderFacts, profile: Mapping[str, Any]) -> tuple[Output, ...]:
+    """Return the ways the request's schema, or its tools, can travel to a model with this profile, best first.
+
+    The last is always "text".
+    """
+    native_tools = facts.tools == "native" and profile.get("supports_tools", True)
+    if request.tools:
+        return ("tool", "text") if native_tools else ("text",)
+    schema = request.schema or {}
     if schema.get("type") != "object":
         return ("text",)
     best: Output = "native" if is_spelled_out(schema) else facts.open_schema
     possible = {
         "native": profile.get("supports_json_schema_output", False),
-        "tool": profile.get("supports_tools", True),
+        "tool": native_tools,
         "text": True,
     }
     return tuple(way for way in _ORDER[_ORDER.index(best) :] if possible[way])
@@ -128,15 +134,47 @@ _NAMES_FIELDS = frozenset(
 )
 
 
-def parameters(request: ModelRequest, way: Output, facts: ProviderFacts) -> ModelRequestParameters:
-    """Return the library's request parameters that carry the request's schema in the given way."""
+def _written(schema: dict[str, Json], facts: ProviderFacts) -> dict[str, Any]:
+    """Return the schema as the provider reads schemas."""
+    if facts.schema_dialect == "openapi":
+        return openapi_schema(schema)
+    return cast("dict[str, Any]", _say_what_is_free(schema))
+
+
+def parameters(
+    request: ModelRequest, way: Output, facts: ProviderFacts, *, forced: bool = True
+) -> ModelRequestParameters:
+    """Return what of the library's request carries the request's schema or tools in the given way.
+
+    With `forced` False the model is left the choice whether it calls a tool that it should have to.
+    """
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.output import OutputObjectDefinition
     from pydantic_ai.tools import ToolDefinition
 
-    if request.schema is None or way == "text":
+    if way == "text":
         return ModelRequestParameters()
-    schema = cast("dict[str, Any]", _say_what_is_free(request.schema))
+    if request.tools:
+        offered = [
+            ToolDefinition(
+                name=spec.name,
+                description=spec.description,
+                parameters_json_schema=_written(spec.parameters, facts),
+                # A provider that holds calls to their schemas anyway is not told to stop.
+                strict=None if facts.validates_calls else spec.strict and is_spelled_out(spec.parameters),
+            )
+            for spec in request.tools
+        ]
+        text = request.tool_choice != "required" or not forced
+        return ModelRequestParameters(function_tools=offered, allow_text_output=text)
+    if request.schema is None:
+        return ModelRequestParameters()
+    # Only functions are declared in a dialect of their own.
+    schema = (
+        cast("dict[str, Any]", _say_what_is_free(request.schema))
+        if way == "native"
+        else (_written(request.schema, facts))
+    )
     # Always said, never left open: the library takes None as leave to turn strictness on.
     strict = request.schema_strict and is_spelled_out(request.schema)
     if way == "native":
@@ -155,26 +193,4 @@ def parameters(request: ModelRequest, way: Output, facts: ProviderFacts) -> Mode
         strict=strict,
         kind="output",
     )
-    return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
-
-
-def history(messages: Sequence[Message]) -> list[ModelMessage]:
-    """Return the conversation as the library's messages: what was said to the model, and what it answered, in turns."""
-    from pydantic_ai import messages as library
-
-    turns: list[ModelMessage] = []
-    for message in messages:
-        if message.role == "assistant":
-            turns.append(library.ModelResponse(parts=[library.TextPart(message.content)]))
-            continue
-        part = (
-            library.SystemPromptPart(message.content)
-            if message.role == "system"
-            else library.UserPromptPart(message.content)
-        )
-        last = turns[-1] if turns else None
-        if isinstance(last, library.ModelRequest):
-            turns[-1] = dataclasses.replace(last, parts=[*last.parts, part])
-        else:
-            turns.append(library.ModelRequest(parts=[part]))
-    return turns
+    return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=not forced)

@@ -27,7 +27,19 @@ from pathlib import Path
 from typing import Any, cast
 
 from toolplan.errors import ModelError, UsageError
-from toolplan.models.base import Model, ModelRequest, OnText, Reply, ToolCallPart, Usage, estimate_tokens
+from toolplan.models.base import (
+    Model,
+    ModelRequest,
+    OnText,
+    PlanForm,
+    Reply,
+    ToolCallPart,
+    Usage,
+    close_model,
+    estimate_tokens,
+    plan_form,
+)
+from toolplan.models.text_tools import Spoken, may_call, with_calls_from_text
 from toolplan.values import shorten
 
 __all__ = ["FunctionModel", "RecordingModel", "ScriptedModel"]
@@ -52,7 +64,8 @@ class _Line:
 class ScriptedModel:
     """A model that gives the replies of a list or a recording, one after the other.
 
-    `replies` is the path of a recording, or an iterable of texts, of objects as in a recording, and of `Reply`.
+    `replies` is the path of a recording, or an iterable of texts, of objects as in a recording, and of `Reply`. Where
+    tools are offered, calls that stand in a reply's text, in whatever format, are read as calls.
     Raises `UsageError`, with file and line, for a reply that cannot be read; `ask` raises `ModelError` when a reply
     expects another request than it gets, and when there is none left.
     """
@@ -92,8 +105,11 @@ class ScriptedModel:
             reply = replace(reply, output="tool")
         if not line.has_usage:
             reply = replace(reply, usage=_estimate(request, reply))
-        await _deliver(reply.spoken_text, line, on_text)
-        return reply
+        spoken = Spoken(request, on_text, format="auto") if may_call(request) and on_text is not None else None
+        await _deliver(reply.spoken_text, line, spoken.hear if spoken else on_text)
+        if spoken:
+            spoken.end(reply.finish_reason)
+        return with_calls_from_text(reply, request, format="auto")
 
     def _check(self, line: _Line, request: ModelRequest, number: int) -> None:
         if line.purpose is not None and line.purpose != request.purpose:
@@ -127,6 +143,11 @@ class RecordingModel:
         """The name of the recorded model."""
         return self._model.name
 
+    @property
+    def plan_form(self) -> PlanForm:
+        """The plan form of the recorded model."""
+        return plan_form(self._model)
+
     async def ask(self, request: ModelRequest, on_text: OnText | None = None) -> Reply:
         """Return the other model's reply. See `Model.ask`."""
         reply = await self._model.ask(request, on_text)
@@ -137,6 +158,10 @@ class RecordingModel:
                 file.write(f"# replies of {self.name}, recorded by toolplan\n")
             file.write(line + "\n")
         return reply
+
+    async def close(self) -> None:
+        """Close what the other model holds open."""
+        await close_model(self._model)
 
 
 class FunctionModel:
@@ -167,6 +192,7 @@ class FunctionModel:
         if isinstance(answer, str):
             reply = Reply(answer, finish_reason="stop", model=self._name, schema_name=request.schema_name)
             answer = replace(reply, usage=_estimate(request, reply))
+        answer = with_calls_from_text(answer, request, format="auto")
         if on_text is not None and answer.spoken_text:
             on_text(answer.spoken_text)
         return answer
@@ -199,7 +225,7 @@ def _estimate(request: ModelRequest, reply: Reply) -> Usage:
 
 
 def _gist(request: ModelRequest) -> str:
-    last = request.messages[-1].content if request.messages else ""
+    last = request.messages[-1].text if request.messages else ""
     return f"with the last message {shorten(' '.join(last.split()))}"
 
 
@@ -331,7 +357,7 @@ def _read_chunks(chunks: int | list[Any], reply: Reply, where: str) -> int | tup
 
 
 def _to_line(request: ModelRequest, reply: Reply) -> dict[str, Any]:
-    last = request.messages[-1].content if request.messages else ""
+    last = request.messages[-1].text if request.messages else ""
     line: dict[str, Any] = {"purpose": request.purpose, "expect": last[:200], "text": reply.text}
     if reply.tool_calls:
         line["tool_calls"] = [

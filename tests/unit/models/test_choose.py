@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -167,3 +168,25 @@ def test_importing_and_choosing_import_no_sdk():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "started by toolplan itself"), ("zh", "由 toolplan 自己启动")])
+def test_the_message_names_the_model_that_is_started_here(language, words):
+    text = no_model_message(language)
+    assert "--model local:smollm2" in text
+    assert words in text
+
+
+def test_the_page_about_models_says_what_the_table_of_facts_says():
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "any-model.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `") and line.count("|") == 5]
+    for facts in PROVIDERS.values():
+        (row,) = [row for row in rows if row.startswith(f"| `{facts.name}` |")]
+        habits = row.split("|")[4].strip()
+        if facts.name == "compatible":
+            assert habits == "all of these"
+        else:
+            assert habits == (", ".join(quirk.replace("_", " ") for quirk in facts.quirks) or "-")
+        if facts.needs_key:
+            assert f"`{facts.name}:{facts.example}`" in page
+            assert f"`{facts.key_variables[0]}`" in page

@@ -6,8 +6,8 @@ from toolplan.models.failures import Attempt, Target, UnusableReply, explain, sc
 
 KEY = "hunter2-hunter2"
 TARGET = Target(PROVIDERS["openai"], "m1", "http://user:pass@localhost:1/v1?key=abc", KEY)
-WITH_SCHEMA = Attempt(streamed=False, carried_schema=True)
-PLAIN = Attempt(streamed=False, carried_schema=False)
+WITH_SCHEMA = Attempt(streamed=False, carried=True)
+PLAIN = Attempt(streamed=False, carried=False)
 
 
 def http(status, body):
@@ -60,7 +60,7 @@ def test_what_only_sounds_like_a_refused_schema(status, message, kind):
     ],
 )
 def test_refusals_to_stream(body):
-    streamed = Attempt(streamed=True, carried_schema=True)
+    streamed = Attempt(streamed=True, carried=True)
     assert explain(http(422, body), TARGET, streamed).kind == "unstreamable"
     assert explain(http(422, body), TARGET, PLAIN).kind == "final"
 

@@ -3,9 +3,9 @@ import json
 
 import pytest
 
-from toolplan.models import Message, ModelRequest
+from toolplan.models import Message, ModelRequest, ToolSpec
 from toolplan.models.facts import PROVIDERS
-from toolplan.models.outputs import history, is_spelled_out, parameters, state_schema, ways
+from toolplan.models.outputs import is_spelled_out, parameters, state_schema, ways
 
 NATIVE = {"supports_json_schema_output": True, "supports_tools": True}
 CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
@@ -69,7 +69,7 @@ def test_schemas_that_strict_modes_would_empty(schema):
     ],
 )
 def test_ways_of_a_schema(provider, schema, profile, expected):
-    assert ways(schema, PROVIDERS[provider], profile) == expected
+    assert ways(request(schema), PROVIDERS[provider], profile) == expected
 
 
 def request(schema, *messages, **options):
@@ -132,18 +132,21 @@ def test_a_tool_must_be_called_and_is_described():
     assert named.output_tools[0].name == "give_answer"
 
 
-def test_history_alternates_between_what_was_said_and_answered():
-    turns = history(
-        [
-            Message("system", "s"),
-            Message("user", "u1"),
-            Message("assistant", "a1"),
-            Message("user", "u2"),
-            Message("user", "u3"),
-        ]
-    )
-    assert [(turn.kind, [part.content for part in turn.parts]) for turn in turns] == [
-        ("request", ["s", "u1"]),
-        ("response", ["a1"]),
-        ("request", ["u2", "u3"]),
-    ]
+SPEC = ToolSpec("look", "Look.", CLOSED)
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [(NATIVE, ("tool", "text")), ({"supports_tools": False}, ("text",)), ({}, ("tool", "text"))],
+)
+def test_ways_of_tools(profile, expected):
+    assert ways(request(None, tools=(SPEC,)), PROVIDERS["openai"], profile) == expected
+
+
+def test_tools_travel_with_the_choice_that_was_made():
+    for choice, text in (("auto", True), ("none", True), ("required", False)):
+        sent = parameters(request(None, tools=(SPEC,), tool_choice=choice), "tool", PROVIDERS["openai"])
+        assert [tool.name for tool in sent.function_tools] == ["look"]
+        assert sent.allow_text_output is text
+    free = parameters(request(None, tools=(SPEC,), tool_choice="required"), "tool", PROVIDERS["openai"], forced=False)
+    assert free.allow_text_output is True

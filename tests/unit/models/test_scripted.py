@@ -5,6 +5,7 @@ import pytest
 
 from toolplan.errors import ModelError, UsageError
 from toolplan.models import (
+    FallbackModel,
     FunctionModel,
     Message,
     ModelRequest,
@@ -12,8 +13,11 @@ from toolplan.models import (
     Reply,
     ScriptedModel,
     ToolCallPart,
+    ToolResultPart,
+    ToolSpec,
     Usage,
     model_from_name,
+    plan_form,
 )
 
 ASK = ModelRequest((Message("system", "You plan."), Message("user", "查明天北京的天气")))
@@ -211,3 +215,72 @@ async def test_a_function_is_a_model():
     assert await FunctionModel(later).ask(ASK) == Reply("later", usage=Usage(1, 2, 3))
     with pytest.raises(ZeroDivisionError):
         await FunctionModel(lambda _: 1 / 0).ask(ASK)
+
+
+# ---- tools and calls
+
+WEATHER = ToolSpec("get_weather", "Weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
+MARKED = 'Let me see.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+
+
+def offering(*messages, **options):
+    return ModelRequest(messages or (Message("user", "hi"),), tools=(WEATHER,), purpose="loop", **options)
+
+
+async def test_native_calls_are_given_as_they_are():
+    call = {"id": "c1", "name": "get_weather", "arguments": {"city": "Oslo"}}
+    reply = await ScriptedModel([{"text": "Let me see.", "tool_calls": [call]}]).ask(offering())
+    assert reply.tool_calls == (ToolCallPart("c1", "get_weather", {"city": "Oslo"}),)
+    assert (reply.text, reply.output, reply.finish_reason) == ("Let me see.", "tool", "tool_call")
+
+
+@pytest.mark.parametrize("make", [lambda text: ScriptedModel([text]), lambda text: FunctionModel(lambda _: text)])
+async def test_calls_in_the_text_are_read_where_tools_are_offered(make):
+    heard = []
+    reply = await make(MARKED).ask(offering(), heard.append)
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == [("get_weather", {"city": "Oslo"})]
+    assert (reply.text.strip(), "".join(heard).strip()) == ("Let me see.", "Let me see.")
+    for request in (offering(tool_choice="none"), ModelRequest((Message("user", "hi"),))):
+        heard = []
+        reply = await make(MARKED).ask(request, heard.append)
+        assert (reply.text, reply.tool_calls, "".join(heard)) == (MARKED, (), MARKED)
+
+
+async def test_a_loop_can_be_recorded_and_played(tmp_path):
+    path = tmp_path / "replies.jsonl"
+    call = {"id": "c1", "name": "get_weather", "arguments": '{"city": "Oslo"}'}
+    recorded = RecordingModel(ScriptedModel([{"tool_calls": [call]}, "It rains."]), path)
+    first = await recorded.ask(offering())
+    results = Message("tool", tool_results=(ToolResultPart("c1", "get_weather", "rain in Oslo"),))
+    talk = (Message("user", "hi"), first.message, results)
+    await recorded.ask(offering(*talk))
+    played = ScriptedModel(path)
+    again = await played.ask(offering())
+    assert again.tool_calls == first.tool_calls
+    assert (await played.ask(offering(*talk))).text == "It rains."
+    # The second reply is for these results and no others.
+    wrong = ScriptedModel(path)
+    await wrong.ask(offering())
+    other = Message("tool", tool_results=(ToolResultPart("c1", "get_weather", "snow in Oslo"),))
+    with pytest.raises(ModelError, match="expects"):
+        await wrong.ask(offering(Message("user", "hi"), first.message, other))
+
+
+async def test_a_recorded_model_stays_what_it_is():
+    class Small:
+        name = "small"
+        plan_form = "small"
+        closed = 0
+
+        async def ask(self, request, on_text=None):
+            raise NotImplementedError
+
+        async def close(self):
+            self.closed += 1
+
+    small = Small()
+    recorded = RecordingModel(small, "unused.jsonl")
+    assert plan_form(recorded) == plan_form(FallbackModel([recorded, ScriptedModel([])])) == "small"
+    assert plan_form(ScriptedModel([])) == "full"
+    await FallbackModel([recorded]).close()
+    assert small.closed == 1
