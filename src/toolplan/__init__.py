@@ -21,41 +21,64 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolplan.agent import Agent, Result
+    from toolplan.agent_events import event_to_json
+    from toolplan.approval import Card, Decision
     from toolplan.check import CheckedPlan, Limits, check
+    from toolplan.conversation import Conversation
     from toolplan.diagnostics import Diagnostic, Source
     from toolplan.errors import (
         ArgumentsRefused,
         EvaluationError,
+        JournalError,
+        JournalMismatch,
         ModelError,
         PlanRejected,
         ResultRefused,
+        RunIsHeld,
         ToolFailed,
         ToolplanError,
         UsageError,
     )
+    from toolplan.explain import PlanOrder, explain_order
+    from toolplan.journal import Journal
     from toolplan.models import Model, Usage
     from toolplan.parse import CannotPlan, Prose, parse
     from toolplan.plan import Plan
-    from toolplan.run import RunEvent, RunResult, run_plan
+    from toolplan.policy import Policy
+    from toolplan.route import Router
+    from toolplan.run import RunEvent, RunResult, run_plan, set_process_limits
     from toolplan.schedule import StepRecord
-    from toolplan.tools import Tool, ToolContext, ToolSet, tool
+    from toolplan.stream import AgentStream
+    from toolplan.tools import Happened, Tool, ToolContext, ToolSet, tool
 
 __all__ = [
     "Agent",
+    "AgentStream",
     "ArgumentsRefused",
     "CannotPlan",
+    "Card",
     "CheckedPlan",
+    "Conversation",
+    "Decision",
     "Diagnostic",
     "EvaluationError",
+    "Happened",
+    "Journal",
+    "JournalError",
+    "JournalMismatch",
     "Limits",
     "Model",
     "ModelError",
     "Plan",
+    "PlanOrder",
     "PlanRejected",
+    "Policy",
     "Prose",
     "Result",
     "ResultRefused",
+    "Router",
     "RunEvent",
+    "RunIsHeld",
     "RunResult",
     "Source",
     "StepRecord",
@@ -67,27 +90,42 @@ __all__ = [
     "Usage",
     "UsageError",
     "check",
+    "event_to_json",
+    "explain_order",
     "parse",
     "run_plan",
+    "set_process_limits",
     "tool",
 ]
 
 _HOMES = {
     "Agent": "toolplan.agent",
+    "AgentStream": "toolplan.stream",
     "ArgumentsRefused": "toolplan.errors",
     "CannotPlan": "toolplan.parse",
+    "Card": "toolplan.approval",
     "CheckedPlan": "toolplan.check",
+    "Conversation": "toolplan.conversation",
+    "Decision": "toolplan.approval",
     "Diagnostic": "toolplan.diagnostics",
     "EvaluationError": "toolplan.errors",
+    "Happened": "toolplan.tools",
+    "Journal": "toolplan.journal",
+    "JournalError": "toolplan.errors",
+    "JournalMismatch": "toolplan.errors",
     "Limits": "toolplan.check",
     "Model": "toolplan.models",
     "ModelError": "toolplan.errors",
     "Plan": "toolplan.plan",
+    "PlanOrder": "toolplan.explain",
     "PlanRejected": "toolplan.errors",
+    "Policy": "toolplan.policy",
     "Prose": "toolplan.parse",
     "Result": "toolplan.agent",
     "ResultRefused": "toolplan.errors",
+    "Router": "toolplan.route",
     "RunEvent": "toolplan.run",
+    "RunIsHeld": "toolplan.errors",
     "RunResult": "toolplan.run",
     "Source": "toolplan.diagnostics",
     "StepRecord": "toolplan.schedule",
@@ -99,8 +137,11 @@ _HOMES = {
     "Usage": "toolplan.models",
     "UsageError": "toolplan.errors",
     "check": "toolplan.check",
+    "event_to_json": "toolplan.agent_events",
+    "explain_order": "toolplan.explain",
     "parse": "toolplan.parse",
     "run_plan": "toolplan.run",
+    "set_process_limits": "toolplan.run",
     "tool": "toolplan.tools",
 }
 

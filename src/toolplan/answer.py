@@ -11,7 +11,7 @@ from typing import Literal
 from toolplan.expressions import render_text
 from toolplan.schedule import StepRecord
 
-__all__ = ["approval_text", "cannot_text", "failure_text", "plain_results"]
+__all__ = ["approval_text", "cannot_text", "failure_text", "plain_results", "unsettled_text"]
 
 Tongue = Literal["en", "zh"]
 
@@ -27,6 +27,8 @@ _WORDS = {
         "skipped": "Left out, because a value was missing: {steps}.",
         "approval": "Nothing was run: a person has to allow {steps}.",
         "refused": "Nothing was run: the plan was not approved ({steps}).",
+        "approval_rest": "The rest was not run: a person has to allow {steps}.",
+        "refused_rest": "The rest was not run: it was not approved ({steps}).",
         "failed": "This did not work: step {step} failed: {error}",
         "failed_plain": "This did not work: {error}",
         "done": "Done before that: {steps}.",
@@ -34,6 +36,7 @@ _WORDS = {
         "nothing_else": "Nothing else was changed or sent.",
         "not_run": "Not run because of it: {steps}.",
         "unknown": "Nobody knows whether these took effect: {steps}.",
+        "unsettled": "Somebody has to find out whether these happened; they had begun when the process ended: {steps}.",
         "cannot": "This cannot be done: {reason}",
         "missing": "Missing: {missing}.",
         "cut": "… ({count} more characters)",
@@ -47,6 +50,8 @@ _WORDS = {
         "skipped": "因缺少所需的值而略过：{steps}。",
         "approval": "没有执行任何步骤：需要有人批准 {steps}。",
         "refused": "没有执行任何步骤：计划未获批准（{steps}）。",
+        "approval_rest": "其余步骤没有执行：需要有人批准 {steps}。",
+        "refused_rest": "其余步骤没有执行：未获批准（{steps}）。",
         "failed": "没有完成：步骤 {step} 失败：{error}",
         "failed_plain": "没有完成：{error}",
         "done": "在此之前已完成：{steps}。",
@@ -54,6 +59,7 @@ _WORDS = {
         "nothing_else": "没有改动或发送其他任何东西。",
         "not_run": "因此没有执行：{steps}。",
         "unknown": "不知道是否已经生效：{steps}。",
+        "unsettled": "进程结束时这些操作已经开始，需要有人查明是否已经生效：{steps}。",
         "cannot": "无法完成：{reason}",
         "missing": "缺少：{missing}。",
         "cut": "……（还有 {count} 个字符）",
@@ -99,11 +105,20 @@ def failure_text(
     return "\n".join(lines + _left_open(steps, words))
 
 
-def approval_text(calls: Sequence[tuple[str, str]], language: Tongue, *, refused: bool) -> str:
-    """Return that nothing was run because of these calls (step and tool), which a person has to allow."""
+def approval_text(calls: Sequence[tuple[str, str]], language: Tongue, *, refused: bool, rest: bool = False) -> str:
+    """Return that nothing was run because of these calls (step and tool), which a person has to allow.
+
+    `rest`: they belong to the rest of a plan, so that something did run before.
+    """
     words = _WORDS[language]
     names = words["join"].join(f"{step} ({tool})" for step, tool in calls)
-    return words["refused" if refused else "approval"].format(steps=names)
+    return words[("refused" if refused else "approval") + ("_rest" if rest else "")].format(steps=names)
+
+
+def unsettled_text(calls: Sequence[tuple[str, str]], language: Tongue) -> str:
+    """Return that a person has to find out whether these calls (step and tool) took effect."""
+    words = _WORDS[language]
+    return words["unsettled"].format(steps=words["join"].join(f"{step} ({tool})" for step, tool in calls))
 
 
 def _left_open(steps: Sequence[StepRecord], words: dict[str, str]) -> list[str]:

@@ -33,15 +33,19 @@ _STRICT = (*_PLAIN, "pattern", "minimum", "maximum", "exclusiveMinimum", "exclus
 """Keywords that strict structured output accepts as they are."""
 
 
-def plan_schema(tools: Iterable[Tool], strict: bool = False) -> Schema:
-    """Return the JSON Schema of a plan over these tools; its root is an object."""
-    return (_Strict() if strict else _Open()).plan(tools)
+def plan_schema(tools: Iterable[Tool], strict: bool = False, *, goes_on: bool = False) -> Schema:
+    """Return the JSON Schema of a plan over these tools; its root is an object.
+
+    A plan that `goes_on` after others may have no steps, and its calls may say why they are made `again`.
+    """
+    return (_Strict(goes_on) if strict else _Open(goes_on)).plan(tools)
 
 
 class _Open:
     """The schema in full."""
 
-    def __init__(self) -> None:
+    def __init__(self, goes_on: bool) -> None:
+        self.goes_on = goes_on
         self.definitions: dict[str, Json] = {}
 
     # --- the plan ----------------------------------------------------------------------------------------------------
@@ -51,8 +55,9 @@ class _Open:
         calls = [self.call(index, tool) for index, tool in enumerate(tools)]
         for inside in (False, True):
             self.define_steps(calls, inside)
+        steps = _block(False) if self.goes_on else {**_block(False), "minItems": 1}
         root = self.object(
-            {"thought": {"type": "string"}, "steps": {**_block(False), "minItems": 1}, "answer": _ref("template")},
+            {"thought": {"type": "string"}, "steps": steps, "answer": _ref("template")},
             ("steps",),
         )
         return {**root, "$defs": self.definitions}
@@ -131,6 +136,8 @@ class _Open:
             "retry": _ref("retry"),
             "timeout_seconds": {"type": "number", "exclusiveMinimum": 0, "maximum": 86400},
         }
+        if self.goes_on:
+            properties["again"] = {"type": "string", "description": "why a call that was made is made once more"}
         self.definitions[f"call{index}"] = self.object(properties, ("tool_name", "arguments"))
         return _ref(f"call{index}")
 

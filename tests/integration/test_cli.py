@@ -64,6 +64,26 @@ async def slow_async() -> str:
     return ""
 
 
+@tool(writes="ledger")
+async def stubborn() -> str:
+    while True:
+        try:
+            started("running")
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            pass
+
+
+@tool(writes="ledger")
+async def unstoppable() -> str:
+    while True:
+        try:
+            started("running")
+            await asyncio.sleep(600)
+        except BaseException:
+            started("asked")
+
+
 @tool(reads="weather", runs_in="process")
 def slow_process() -> int:
     started("running")
@@ -113,6 +133,7 @@ class Shell:
             name: value for name, value in os.environ.items() if not name.startswith(("TOOLPLAN_", "PYTHONPATH"))
         }
         self.environment |= {"TMPDIR": str(folder), "TERM": "xterm-256color", "COLUMNS": "100"}
+        self.environment["TOOLPLAN_JOURNAL"] = str(folder / "journal.db")
         (folder / "tools.py").write_text(TOOLS, encoding="utf-8")
 
     def plan(self, *calls: str, answer: str = "done", **arguments: Any) -> str:
@@ -265,8 +286,43 @@ def test_ctrl_c_ends_a_call_and_says_what_is_known(shell, tool, outcome) -> None
     done, seconds = interrupted(shell, process)
     assert done.code == 130
     assert seconds < 30  # not the ten minutes of the call
-    assert (done.document["outcome"], done.document["error"]) == ("failed", "interrupted")
+    assert (done.document["outcome"], done.document["error"]) == ("cancelled", "interrupted")
     assert [step["outcome"] for step in done.document["steps"] if step["tool"] == tool] == [outcome]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="not run: signals of POSIX")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("tool", ["slow_thread", "slow_process"])
+def test_a_signal_to_end_is_like_ctrl_c(shell, tool, name) -> None:
+    number = getattr(signal, name)
+    process = shell.start("run", shell.plan("quick", tool, n=1), "--tools", "tools.py", "--json")
+    shell.wait_until("running")
+    process.send_signal(number)
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    done = Done(process.returncode, out.decode(), err.decode())
+    assert "Traceback" not in done.err
+    assert done.code == 128 + number
+    assert done.document["outcome"] == "cancelled"
+
+
+def test_ctrl_c_ends_a_call_that_swallows_it(shell) -> None:
+    process = shell.start("run", shell.plan("quick", "stubborn", n=1), "--tools", "tools.py", "--json")
+    shell.wait_until("running")
+    done, seconds = interrupted(shell, process)
+    assert (done.code, done.document["outcome"]) == (130, "cancelled")
+    assert done.document["steps"][1]["outcome"] == "unknown"
+    assert seconds < 30
+
+
+def test_ctrl_c_pressed_again_ends_what_nothing_else_can_end(shell) -> None:
+    process = shell.start("run", shell.plan("unstoppable"), "--tools", "tools.py", "--json")
+    shell.wait_until("running")
+    os.killpg(process.pid, signal.SIGINT)
+    shell.wait_until("asked")
+    os.killpg(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=PATIENCE_SECONDS)  # Python itself complains on standard error
+    assert process.returncode == 130
+    assert json.loads(out)["steps"][0]["outcome"] == "unknown"
 
 
 def test_ctrl_c_in_words(shell) -> None:

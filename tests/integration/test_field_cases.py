@@ -1,14 +1,20 @@
 """Ways in which tool calling breaks in practice (`tests/data/field_cases`): plans, and what the engine shows of others.
 
-Kind B (schemas) has a module of its own, `tests/unit/tools/test_field_cases_schema.py`. `NOT_YET` names every case that
-the product does not support so far, with the part that is missing; a case is in exactly one place.
+Kinds A (replies), B (schemas) and F (providers) have modules of their own, `test_field_cases_replies.py`,
+`tests/unit/tools/test_field_cases_schema.py` and `test_field_cases_providers.py`. `NOT_YET` names every case that the
+product does not support so far, with the part that is missing; a case is in exactly one place.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextvars
 import json
+import random
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +22,10 @@ from typing import Any
 
 import pytest
 
-from toolplan import Agent, Prose, Result, Tool, ToolContext, ToolSet, check, parse, run_plan, tool
+from toolplan import Agent, Prose, Result, Tool, ToolContext, ToolFailed, ToolSet, check, parse, run_plan, tool
+from toolplan.approval import Decision
 from toolplan.plan import Plan, walk
+from toolplan.policy import Policy, Rule
 from toolplan.run import Engine
 from toolplan.testing import ScriptedModel
 
@@ -26,22 +34,16 @@ CASES = {case["id"]: case for case in map(json.loads, FILE.read_text("utf-8").sp
 
 PLANS = [name for name, case in CASES.items() if case["kind"] == "plan" and "plan_text" not in case["input"]]
 SCHEMAS = [name for name, case in CASES.items() if case["kind"] == "schema"]
-ALONE = {"A31", "C01", "C02", "C04", "C05", "C08", "C11", "C12", "D18", "E04", "E07"}
+REPLIES = [name for name, case in CASES.items() if case["kind"] == "malformed-output" and name != "A31"]
+PROVIDERS = [name for name, case in CASES.items() if case["kind"] == "provider"]
+ALONE = {"A31", "C01", "C02", "C04", "C05", "C07", "C08", "C11", "C12", "D18", "E01", "E02", "E04", "E05", "E07", "E08"}
 """Cases with a test function of their own below."""
 
-NOT_YET = {
-    **{name: "text formats of tool calls" for name in CASES if name.startswith("A") and name != "A31"},
-    "C07": "images in what a model is shown",
-    "E01": "approval call by call",
-    "E02": "resuming a paused run in another process",
-    "E05": "approval rules of a policy",
-    "E08": "approval of values that arrive later",
-    **{name: "provider quirks of tool-call replies" for name in CASES if name.startswith("F")},
-}
+NOT_YET: dict[str, str] = {}
 
 
 def test_every_case_is_somewhere() -> None:
-    places = [set(PLANS), set(SCHEMAS), ALONE, set(NOT_YET)]
+    places = [set(PLANS), set(SCHEMAS), set(REPLIES), set(PROVIDERS), ALONE, set(NOT_YET)]
     assert set().union(*places) == set(CASES)
     assert sum(len(place) for place in places) == len(CASES)
 
@@ -262,6 +264,52 @@ async def test_c05_an_async_tool_that_does_not_end_when_cancelled_holds_nothing_
     says(result.steps[0].error or "", "longer than 0.1 seconds")
 
 
+@pytest.mark.parametrize("form", ["mcp", "bytes", "url", "anthropic"])
+def test_c07_a_model_is_told_of_a_picture_and_not_sent_its_text(form: str) -> None:
+    data = random.Random(7).randbytes(200_000)
+    text = base64.b64encode(data).decode()
+    forms: dict[str, Any] = {
+        "mcp": {"type": "image", "mimeType": "image/png", "data": text},
+        "bytes": data,
+        "url": f"![](data:image/png;base64,{text})",
+        "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": text}},
+    }
+    given: list[Any] = []
+
+    @tool(pure=True)
+    def screenshot() -> Any:
+        return forms[form]
+
+    @tool(writes="files")
+    def save(picture: Any) -> str:
+        given.append(picture)
+        return "saved"
+
+    steps = [
+        {"tool_name": "screenshot", "arguments": {}, "result_variable": "p"},
+        {"tool_name": "save", "arguments": {"picture": "{p}"}},
+        {"ask_model": "What does it show?", "data": "{p}", "returns": {"type": "string"}, "result_variable": "a"},
+    ]
+    model = ScriptedModel([{"text": json.dumps(steps)}, {"text": '"no idea"'}, {"text": "Saved."}])
+    requests: list[str] = []
+
+    class Listening:
+        name = "listening"
+
+        async def ask(self, request: Any, on_text: Any = None) -> Any:
+            requests.append(request.text)
+            return await model.ask(request, on_text)
+
+    result = Agent(Listening(), [screenshot, save]).run_sync("Save a screenshot.")
+    assert result.outcome == "succeeded"
+    assert text in json.dumps(given)  # the plan works on the whole of it
+    assert len(requests) == 3
+    for request in requests[1:]:
+        says(request, "binary data" if form == "bytes" else "image/png", "200000 bytes, not shown")
+        assert not re.search("[A-Za-z0-9+/]{100}", request)
+        assert len(request) < 5_000
+
+
 def test_c08_a_huge_result_stays_whole_for_the_plan() -> None:
     case = CASES["C08"]
     fakes = Fakes(case, ["dump", "length_of"])
@@ -320,6 +368,114 @@ async def test_c12_a_cancelled_run_starts_nothing_more() -> None:
     engine.cancel()
     result = await running
     assert (result.outcome, sent) == ("cancelled", [])
+
+
+def test_e01_a_decision_belongs_to_one_call() -> None:
+    case = CASES["E01"]
+    made: list[str] = []
+
+    @tool(writes="database", approval="ask")
+    def run_sql(q: str) -> str:
+        made.append(q)
+        return "done"
+
+    plan = [{"tool_name": each["name"], "arguments": each["arguments"]} for each in case["input"]["pending"]]
+    queries = {each["id"]: each["arguments"]["q"] for each in case["input"]["pending"]}
+    approved = {queries[each["id"]] for each in case["input"]["decisions"] if each["approve"]}
+
+    def approve(calls: Any, card: Any) -> dict[str, bool]:
+        return {call.step: True for call in calls if call.values["q"] in approved}
+
+    result = Agent(tools=[run_sql], approve=approve).run_plan_sync(plan)
+    wanted = case["expect"]["detail"]
+    assert made == [queries[id] for id in wanted["executed"]]
+    assert [call.values["q"] for call in result.approvals] == [queries[id] for id in wanted["still_pending"]]
+
+
+def test_e05_a_rule_never_removes_what_a_tool_demands() -> None:
+    made: list[float] = []
+
+    @tool(writes="account", approval="ask")
+    def wire_money(amount: float) -> None:
+        made.append(amount)
+
+    plan = [{"tool_name": "wire_money", "arguments": {"amount": 5}}]
+    everything = Policy((Rule("allow", "not needed"),), otherwise="allow")
+    for policy in (everything, "declared"):
+        result = Agent(tools=[wire_money], policy=policy).run_plan_sync(plan)
+        assert (result.outcome, [call.tool for call in result.approvals], made) == ("waiting", ["wire_money"], [])
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_e08_what_is_approved_are_the_values_and_not_a_template(changes: bool) -> None:
+    case = CASES["E08"]
+    found = dict(case["input"]["fakes"]["find_account"])
+    shown: list[dict[str, Any]] = []
+    made: list[dict[str, Any]] = []
+
+    @tool(reads="book")
+    def find_account(name: str) -> dict[str, str]:
+        return found
+
+    @tool(writes="account", approval="ask")
+    def transfer(to: str, amount: float) -> str:
+        made.append({"to": to, "amount": amount})
+        if changes and len(made) == 1:
+            raise ToolFailed("try again", effect_happened=False)
+        return "done"
+
+    def approve(calls: Any, card: Any) -> Any:
+        if card.about == "plan":
+            return Decision.allow(each_call=True)
+        shown.extend(call.values for call in calls)
+        return True
+
+    agent = Agent(tools=[find_account, transfer], approve=approve)
+    first = agent.run_plan_sync(json.dumps(case["input"]["plan"]))
+    assert shown == [case["expect"]["detail"]["approval_shows"]]
+    assert made == shown[: len(made)]
+    if changes:  # the same plan again, when the account is another one
+        assert first.outcome == "failed"
+        found["iban"] = "XX99 9999"
+        assert agent.run_plan_sync(json.dumps(case["input"]["plan"])).outcome == "succeeded"
+        assert (shown[1], made[1]) == ({"to": "XX99 9999", "amount": 50}, shown[1])
+
+
+def test_e02_a_paused_batch_goes_on_in_another_process(tmp_path: Path) -> None:
+    """Each step is a process of its own; the mail is sent once."""
+    sent, plan, tools = tmp_path / "sent", tmp_path / "plan.json", tmp_path / "tools.py"
+    tools.write_text(
+        "from toolplan import tool\n"
+        "@tool(writes='mail')\n"
+        "def send_email(to: str) -> str:\n"
+        f"    open({str(sent)!r}, 'a').write(to + '\\n')\n"
+        "    return 'sent'\n"
+    )
+    plan.write_text(
+        json.dumps(
+            [
+                {"tool_name": "send_email", "arguments": {"to": "a@example.org"}},
+                {"ask_user": "Anything else?", "result_variable": "word"},
+                {"answer": "you said {word}"},
+            ]
+        )
+    )
+
+    def toolplan(*arguments: str) -> tuple[int, Any]:
+        command = [sys.executable, "-m", "toolplan", *arguments, "--journal", str(tmp_path / "j.db"), "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        assert done.stdout, done.stderr
+        return done.returncode, json.loads(done.stdout)
+
+    code, waiting = toolplan("run", str(plan), "--tools", str(tools), "--policy", "declared")
+    assert (code, waiting["outcome"], waiting["answer"]) == (3, "waiting", "Anything else?")
+    assert [question["step"] for question in waiting["waits_for"]] == ["s2"]
+    run = waiting["run_id"]
+    assert toolplan("answer", run, "no")[0] == 0
+    code, result = toolplan("resume", run, "--tools", str(tools), "--policy", "declared")
+    assert (code, result["answer"]) == (0, "you said no")
+    assert [(step["id"], step["outcome"]) for step in result["steps"]] == [("s1", "succeeded"), ("s2", "succeeded")]
+    assert sent.read_text() == "a@example.org\n"
 
 
 async def test_e04_every_attempt_has_the_same_key_and_every_call_another() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,7 +93,7 @@ def test_the_other_side_of_the_condition() -> None:
 def test_a_wrong_second_step_runs_nothing_of_the_first() -> None:
     desk = Desk()
     wrong = {"steps": [PLAN["steps"][0], {"tool_name": "send_mail", "arguments": {"to": "x"}}]}
-    result = Agent(script(wrong), desk.tools, max_repairs=0).run_sync(REQUEST)
+    result = Agent(script(wrong), desk.tools, max_repairs=0, early_start=False).run_sync(REQUEST)
     assert result.outcome == "rejected"
     assert desk.asked == []
     assert [d.code for d in result.diagnostics] == ["TP201"]
@@ -146,7 +147,9 @@ def test_a_review_sends_a_plan_back() -> None:
 def test_a_review_that_keeps_objecting_runs_nothing() -> None:
     desk = Desk()
     no = {"objections": [{"step": None, "problem": "nobody asked for this", "instead": None}]}
-    result = Agent(script(PLAN, no, PLAN, no), desk.tools, review=True, max_repairs=1).run_sync(REQUEST)
+    result = Agent(script(PLAN, no, PLAN, no), desk.tools, review=True, max_repairs=1, early_start=False).run_sync(
+        REQUEST
+    )
     assert (result.outcome, desk.asked, [d.code for d in result.diagnostics]) == ("rejected", [], ["TP601"])
 
 
@@ -216,7 +219,9 @@ def test_a_failure_says_what_was_and_was_not_done() -> None:
         {"tool_name": "fail_now", "arguments": {}},
         {"tool_name": "send_email", "arguments": {"to": "b@example.com", "subject": "2", "body": "2"}},
     ]
-    result = Agent(script({"steps": steps, "answer": "done"}), [*desk.tools, fail_now]).run_sync("Send both.")
+    result = Agent(script({"steps": steps, "answer": "done"}), [*desk.tools, fail_now]).run_sync(
+        "Send 1 to a@example.com and 2 to b@example.com."
+    )
     assert result.outcome == "failed"
     assert [mail[0] for mail in desk.sent] == ["a@example.com"]
     assert [step.outcome for step in result.steps] == ["succeeded", "failed", "not_run"]
@@ -243,8 +248,10 @@ class TestApproval:
         result = Agent(script(self.PLAN), [pay]).run_sync("Pay Ann.")
         assert (result.outcome, paid) == ("waiting", [])
         assert [call.tool for call in result.approvals] == ["pay"]
-        waiting = {"id": "s1", "tool": "pay", "arguments": {"to": "ann"}, "writes": ["account"]}
-        assert result.to_dict()["approvals"] == [waiting]
+        [waiting] = result.to_dict()["approvals"]
+        assert (waiting["id"], waiting["tool"]) == ("s1", "pay")
+        assert (waiting["arguments"], waiting["writes"]) == ({"to": "ann"}, ["account"])
+        assert (waiting["rules"], waiting["reason"]) == (["declared"], 'its tool is declared with approval="ask"')
 
     @pytest.mark.parametrize(("word", "outcome", "done"), [(True, "succeeded", ["ann"]), (False, "rejected", [])])
     def test_a_persons_word_decides(self, word: bool, outcome: str, done: list[str]) -> None:
@@ -255,7 +262,7 @@ class TestApproval:
     def test_only_true_allows(self) -> None:
         paid, pay = self.desk()
         anything: Any = lambda calls, checked: "no"  # noqa: E731
-        with pytest.raises(UsageError, match="must return True, False or None"):
+        with pytest.raises(UsageError, match="must return True, False, None"):
             Agent(script(self.PLAN), [pay], approve=anything).run_sync("Pay Ann.")
         undecided = Agent(script(self.PLAN), [pay], approve=lambda calls, checked: None).run_sync("Pay Ann.")
         assert (undecided.outcome, paid) == ("waiting", [])
@@ -323,6 +330,7 @@ def test_the_json_document_keeps_its_names() -> None:
         "error",
         "started_seconds",
         "finished_seconds",
+        "sources",
     }
     json.dumps(document)
 
@@ -405,3 +413,37 @@ def test_now_is_the_time_that_prompt_and_plan_see() -> None:
     result = Agent(FunctionModel(model), Desk().tools, now="2026-03-18T09:00:00").run_sync("What day is it?")
     assert result.answer == "2026-03-18"
     assert "2026-03-18T09:00:00" in requests[0].text
+
+
+@pytest.mark.parametrize(
+    ("keywords", "said"),
+    [
+        ({"max_seconds": "3"}, "`max_seconds` is '3'; it is a number of seconds above 0, or None"),
+        ({"max_seconds": True}, "`max_seconds` is True; it is a number of seconds above 0, or None"),
+        ({"max_seconds": float("nan")}, "`max_seconds` is nan; it is a number of seconds above 0, or None"),
+        ({"speculate": "yes"}, "`speculate` is 'yes'; it is True or False"),
+        ({"early_start": 1}, "`early_start` is 1; it is True or False"),
+        ({"review": None}, "`review` is None; it is True or False"),
+        ({"trust_repairs": "no"}, "`trust_repairs` is 'no'; it is True or False"),
+    ],
+)
+def test_a_keyword_of_another_kind_says_what_is_expected(keywords: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Agent(**keywords)
+    assert str(caught.value) == said
+
+
+def test_a_plan_given_as_data_may_carry_much_text() -> None:
+    @tool(pure=True)
+    async def size_of(text: str) -> int:
+        return len(text)
+
+    plan = [{"tool_name": "size_of", "arguments": {"text": "new" * 1_000_000}, "result_variable": "n"}]
+    result = Agent(tools=[size_of]).run_plan_sync([*plan, {"answer": "{n}"}])
+    assert (result.outcome, result.answer) == ("succeeded", "3000000")
+
+
+def test_a_plan_given_as_data_has_a_limit_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["toolplan.parse"], "MAX_DATA_CHARACTERS", 1000)
+    result = Agent().run_plan_sync([{"answer": "new" * 1000}])
+    assert "the plan is too large: at most 1,000 characters of JSON are read" in (result.error or "")

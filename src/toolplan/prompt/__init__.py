@@ -14,27 +14,38 @@ from toolplan.prompt.messages import (
     PromptMessage,
     StepReport,
     answer_messages,
+    earlier_text,
     plan_messages,
     reading_messages,
     repair_messages,
+    replan_messages,
+    replan_repair_messages,
     review_messages,
 )
 from toolplan.prompt.size import PromptSize, estimate_tokens, measure
-from toolplan.prompt.wording import Notation
+from toolplan.prompt.turns import loop_rules, loop_words, result_text
+from toolplan.prompt.wording import LoopWords, Notation
 
 __all__ = [
     "Language",
+    "LoopWords",
     "Notation",
     "PromptMessage",
     "PromptSize",
     "StepReport",
     "answer_messages",
     "concerned_tools",
+    "earlier_text",
     "estimate_tokens",
     "language_of",
+    "loop_rules",
+    "loop_words",
     "measure",
     "plan_messages",
     "reading_messages",
     "repair_messages",
+    "replan_messages",
+    "replan_repair_messages",
+    "result_text",
     "review_messages",
 ]

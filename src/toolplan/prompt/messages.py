@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -26,13 +26,20 @@ __all__ = [
     "PromptMessage",
     "StepReport",
     "answer_messages",
+    "application_rules",
+    "earlier_text",
     "plan_messages",
     "reading_messages",
     "repair_messages",
+    "replan_messages",
+    "replan_repair_messages",
     "review_messages",
+    "situation",
     "tools_text",
 ]
 
+MAX_NAMED = 20
+"""So many tools that are not shown are listed by their names."""
 _REPLY_ROOM = 24_000
 """Characters of a rejected reply that are sent back; a plan of 100 steps has about 20,000."""
 
@@ -47,7 +54,7 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What the wording of an answer gets to know about one step."""
+    """What a model gets to know about one step; `name` is what a further plan calls its result."""
 
     step: str
     tool: str
@@ -55,12 +62,15 @@ class StepReport:
     arguments: dict[str, Json] = field(default_factory=dict[str, Json])
     result: Json = None
     error: str | None = None
+    name: str | None = None
 
     def to_json(self) -> dict[str, Json]:
         """Return the report as a value, without what is empty."""
         shown: dict[str, Json] = {"step": self.step, "tool": self.tool, "outcome": self.outcome}
         if self.arguments:
             shown["arguments"] = dict(self.arguments)
+        if self.name is not None:
+            shown["name"] = self.name
         if self.error is None:
             shown["result"] = self.result
         else:
@@ -77,25 +87,103 @@ def plan_messages(
     now: str,
     context: str | None = None,
     extra_rules: Sequence[str] = (),
+    may_loop: bool = False,
+    earlier: str | None = None,
+    others: Sequence[str] = (),
 ) -> tuple[PromptMessage, ...]:
     """Return the messages that ask for a plan: a system message with everything, and the request, verbatim.
 
     `now` is the run's start as ISO text; `context` is what the application knows about the user (name, place);
-    `extra_rules` are sentences of the application. Raises `UsageError` for a `now` that is no ISO date or time, an
-    unknown language or an unknown notation.
+    `extra_rules` are sentences of the application. `may_loop` tells the model what it can say when only results can
+    tell what to do next; `earlier` is what went before in the conversation (`earlier_text`); `others` are the names of
+    tools that there are but that are not shown, the likeliest first. Raises `UsageError` for a `now` that is no ISO
+    date or time, an unknown language or an unknown notation.
     """
     words = wording_for(language, request)
-    rules = _rules(words, notation)
+    rules = _rules(words, notation) + (words.may_loop[notation] if may_loop else "")
     plans = words.example_plans[notation]
     examples = [f"{words.request_label}{asked}\n{words.reply_label}\n{reply}" for asked, reply in plans]
     system = [
         rules,
         f"{words.examples_heading}\n{words.example_tools}\n\n" + "\n\n".join(examples),
-        *_application_rules(words, extra_rules),
-        f"{words.tools_heading}\n{tools_text(tools) or words.no_tools}",
-        *_situation(words, now, context),
+        *application_rules(words, extra_rules),
+        "\n\n".join([f"{words.tools_heading}\n{tools_text(tools) or words.no_tools}", *_others(words, others)]),
+        *situation(words, now, context),
     ]
-    return PromptMessage("system", "\n\n".join(system)), PromptMessage("user", request)
+    asked = request if earlier is None else f"{earlier}\n\n{words.request_heading}\n{request}"
+    return PromptMessage("system", "\n\n".join(system)), PromptMessage("user", asked)
+
+
+def earlier_text(
+    request: str, exchanges: Sequence[Mapping[str, Json]], *, language: Language = "auto", room: int = 16_000
+) -> str:
+    """Return what went before in a conversation as data between two marks; the newest is kept when room is short."""
+    words = wording_for(language, request)
+    lines: list[str] = []
+    for exchange in reversed(exchanges):
+        line = as_json(shortened(dict(exchange), max(room // 2, 400), words))
+        if lines and len(line) > room:
+            break
+        room -= len(line)
+        lines.append(line)
+    left = len(exchanges) - len(lines)
+    if left:
+        lines.append(words.shortened_items.format(left=left, all=len(exchanges)))
+    return _between_marks(words.earlier_heading, "\n".join(reversed(lines)))
+
+
+def replan_messages(
+    asked: Sequence[PromptMessage],
+    request: str,
+    plan: str,
+    stopped: Mapping[str, Json],
+    reports: Sequence[StepReport],
+    values: Mapping[str, Json],
+    first: str,
+    *,
+    language: Language = "auto",
+    notation: Notation = "json",
+    room: int = 16_000,
+) -> tuple[PromptMessage, ...]:
+    """Return the messages that ask for the rest of a plan: those of the plan, the plan, what came of it.
+
+    `asked` are the messages of `plan_messages`, sent again as they were, so that a prompt cache serves them. `stopped`
+    says where the plan stopped and why, `reports` what has run, `values` the other names that the rest may use, `first`
+    the id of its first step. What has run is shortened to about `room` characters, and says so.
+    """
+    words = wording_for(language, request)
+    lines: list[Json] = [report.to_json() for report in reports]
+    lines += [{"name": name, "value": value} for name, value in values.items()]
+    shown = shortened(lines, room, words)
+    kept = shown if isinstance(shown, list) else [shown]
+    data = "\n".join(as_json(line) for line in [shortened(dict(stopped), room // 4, words), *kept])
+    told = f"{_between_marks(words.results_heading, data)}\n\n{words.replan[notation].format(first=first)}"
+    return (
+        *asked,
+        PromptMessage("assistant", str(shortened(plan, _REPLY_ROOM, words))),
+        PromptMessage("user", told),
+    )
+
+
+def replan_repair_messages(
+    asked: Sequence[PromptMessage],
+    request: str,
+    reply: str,
+    diagnostics: str,
+    *,
+    language: Language = "auto",
+) -> tuple[PromptMessage, ...]:
+    """Return the messages that ask again for the rest of a plan, when what came (`reply`) was refused."""
+    words = wording_for(language, request)
+    if not reply.strip():  # two messages of one speaker must not follow each other
+        *before, last = asked
+        told = f"{last.content}\n\n{words.repair_prose.format(diagnostics=diagnostics.strip())}"
+        return (*before, PromptMessage("user", told))
+    return (
+        *asked,
+        PromptMessage("assistant", str(shortened(reply, _REPLY_ROOM, words))),
+        PromptMessage("user", words.repair.format(diagnostics=diagnostics.strip())),
+    )
 
 
 def repair_messages(
@@ -123,9 +211,9 @@ def repair_messages(
     listed = words.other_tools.format(names=", ".join(others)) if others else ""
     system = [
         _rules(words, notation),
-        *_application_rules(words, extra_rules),
+        *application_rules(words, extra_rules),
         f"{words.tools_heading}\n" + ("\n\n".join(text for text in (shown, listed) if text) or words.no_tools),
-        *_situation(words, now, context),
+        *situation(words, now, context),
     ]
     pattern = words.repair if reply.strip() else words.repair_prose
     messages = [PromptMessage("system", "\n\n".join(system)), PromptMessage("user", request)]
@@ -153,9 +241,9 @@ def answer_messages(
     words = wording_for(language, request)
     shown = shortened([report.to_json() for report in reports], room, words)
     lines = shown if isinstance(shown, list) else [shown]
-    system = [words.answer_rules, *_application_rules(words, extra_rules)]
+    system = [words.answer_rules, *application_rules(words, extra_rules)]
     if now is not None:
-        system += _situation(words, now, context)
+        system += situation(words, now, context)
     data = _between_marks(words.results_heading, "\n".join(as_json(line) for line in lines))
     return (
         PromptMessage("system", "\n\n".join(system)),
@@ -177,9 +265,9 @@ def review_messages(
     words = wording_for(language, request)
     system = [
         words.review_rules,
-        *_application_rules(words, extra_rules),
+        *application_rules(words, extra_rules),
         f"{words.tools_heading}\n{tools_text(tools) or words.no_tools}",
-        *_situation(words, now, context),
+        *situation(words, now, context),
     ]
     asked = f"{words.request_heading}\n{request}\n\n{words.review.format(plan=plan)}"
     return PromptMessage("system", "\n\n".join(system)), PromptMessage("user", asked)
@@ -206,17 +294,28 @@ def tools_text(tools: ToolSet) -> str:
     return signatures(tools).strip()
 
 
+def _others(words: Wording, names: Sequence[str]) -> list[str]:
+    """Return what is said about tools that are not shown; nothing without any."""
+    if not names:
+        return []
+    listed = words.other_tools.format(names=", ".join(names[:MAX_NAMED]))
+    left = len(names) - MAX_NAMED
+    return [f"{listed} {words.more_tools.format(left=left)}" if left > 0 else listed]
+
+
 def _rules(words: Wording, notation: Notation) -> str:
     if notation not in words.rules:
         raise UsageError(f"no prompt for the notation {notation!r}; write notation='json' or 'python'")
     return words.rules[notation]
 
 
-def _application_rules(words: Wording, rules: Sequence[str]) -> list[str]:
+def application_rules(words: Wording, rules: Sequence[str]) -> list[str]:
+    """Return the rules of the application as a part of a prompt; nothing without any."""
     return [f"{words.rules_heading}\n" + "\n".join(f"- {rule}" for rule in rules)] if rules else []
 
 
-def _situation(words: Wording, now: str, context: str | None) -> list[str]:
+def situation(words: Wording, now: str, context: str | None) -> list[str]:
+    """Return what a prompt says about the time and the user. Raises `UsageError` for a `now` that is no ISO time."""
     try:
         day = dt.datetime.fromisoformat(now)
     except ValueError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 
+from toolplan.prompt.binary import without_files
 from toolplan.prompt.wording import Wording
 from toolplan.values import Json
 
@@ -27,7 +28,14 @@ def as_json(value: Json) -> str:
 
 
 def shortened(value: Json, room: int, words: Wording) -> Json:
-    """Return `value` whole if it fits into about `room` characters, else as much of its beginning as does."""
+    """Return `value` whole if it fits into about `room` characters, else as much of its beginning as does.
+
+    Files in it are not shown in any case; see `binary.py`.
+    """
+    return _shortened(without_files(value, words), room, words)
+
+
+def _shortened(value: Json, room: int, words: Wording) -> Json:
     if isinstance(value, str):
         if len(value) <= room:
             return value
@@ -55,7 +63,7 @@ def _fill(values: list[Json], room: int, words: Wording) -> list[Json]:
     for index, value in enumerate(values):
         if room <= 0:
             break
-        item = shortened(value, max(room // (len(values) - index), _SMALLEST_SHARE), words)
+        item = _shortened(value, max(room // (len(values) - index), _SMALLEST_SHARE), words)
         kept.append(item)
         room -= len(as_json(item)) + 2
     return kept

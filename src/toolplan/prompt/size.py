@@ -62,6 +62,7 @@ def measure(
     now: str = "2026-01-01T00:00",
     context: str | None = None,
     extra_rules: Sequence[str] = (),
+    others: Sequence[str] = (),
     count: Callable[[str], int] | None = None,
     counted_with: str = "",
 ) -> PromptSize:
@@ -71,7 +72,14 @@ def measure(
     """
     counted = count or estimate_tokens
     messages = plan_messages(
-        request, tools, language=language, notation=notation, now=now, context=context, extra_rules=extra_rules
+        request,
+        tools,
+        language=language,
+        notation=notation,
+        now=now,
+        context=context,
+        extra_rules=extra_rules,
+        others=others,
     )
     return PromptSize(
         total=sum(counted(message.content) for message in messages),

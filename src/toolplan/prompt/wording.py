@@ -9,9 +9,46 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Notation", "Wording"]
+__all__ = ["LoopWords", "Notation", "Wording"]
 
 Notation: TypeAlias = Literal["json", "python"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopWords:
+    """What a model is told in the classic loop: its rules, and what came of calls that gave no result."""
+
+    rules: str
+    ask_user: str
+    """Describes the tool that asks the person."""
+    failed: str
+    """Pattern: {error}."""
+    unknown: str
+    """Pattern: {error}. Nobody knows whether the call took effect."""
+    held_back: str
+    """Pattern: {tool}. A call that was not made because an earlier one of its turn failed or was refused."""
+    refused: str
+    """Pattern: {findings}. The check found something."""
+    not_allowed: str
+    waiting: str
+    repeated: str
+    """Pattern: {times}."""
+    left_open: str
+    """The same call was made before, and nobody knows whether it took effect."""
+    too_many: str
+    """Pattern: {limit}."""
+    cut_off: str
+    silent: str
+    """After a reply without words and calls."""
+    left_out: str
+    """Pattern: {left}. Added to the rules when the oldest turns had to go."""
+    find_tools: str
+    """Describes the tool that shows further tools. Pattern: {names}, those that come first."""
+    found: str
+    """Pattern: {names}."""
+    found_none: str
+    not_shown: str
+    """Pattern: {tool}. The call of a tool that had not been shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +80,11 @@ class Wording:
     """Pattern: {diagnostics}. The same for a reply that held no plan, so that there is nothing to quote."""
     other_tools: str
     """Pattern: {names}."""
+    more_tools: str
+    """Pattern: {left}. Added where even the names of some tools are left out."""
+
+    replan: Mapping[Notation, str]
+    """Pattern: {first}, the id of the next step. Asks for the rest of a plan, below what has run."""
 
     answer_rules: str
     results_heading: str
@@ -50,6 +92,9 @@ class Wording:
     request_heading: str
     shortened_items: str
     """Pattern: {left}, {all}."""
+    file: str
+    """A file in a value, which is not shown: `{kind}` and `{size}` in bytes."""
+    file_of_unknown_type: str
     shortened_text: str
     """Pattern: {left}, {all}."""
     shortened_fields: str
@@ -66,3 +111,9 @@ class Wording:
     data_heading: str
     """Pattern: {mark}."""
     question_heading: str
+
+    loop: LoopWords
+    may_loop: Mapping[Notation, str]
+    """Added to the rules where a loop may follow."""
+    earlier_heading: str
+    """Pattern: {mark}. Above what went before in a conversation."""

@@ -139,6 +139,8 @@ def _call(step: Call) -> dict[str, Json]:
         shown["retry"] = _retry(step.retry)
     if step.timeout_seconds is not None:
         shown["timeout_seconds"] = step.timeout_seconds
+    if step.again is not None:
+        shown["again"] = step.again
     return shown
 
 

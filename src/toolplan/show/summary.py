@@ -74,6 +74,8 @@ def _step(step: Step, tools: ToolSet, depth: int) -> Iterator[str]:
         case Call():
             mark = "!" if _may_change(step, tools) else " "
             yield _line(step, depth, _call_text(step) + _effects(step, tools), mark)
+            if step.again is not None:
+                yield _line(None, depth + 1, f"made again, because: {step.again}")
             yield from _rescue(step.on_error, tools, depth)
         case If():
             yield _line(step, depth, f"if {step.test.text.strip()}:")

@@ -1,7 +1,7 @@
 """The messages that a model gets. Every text we send is in tests/golden/prompts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import pytest
@@ -10,14 +10,22 @@ from toolplan.errors import UsageError
 from toolplan.expressions import Fields
 from toolplan.plan import Call, Plan
 from toolplan.prompt import (
+    Notation,
     PromptMessage,
     StepReport,
     answer_messages,
     concerned_tools,
+    earlier_text,
+    loop_rules,
+    loop_words,
     plan_messages,
     reading_messages,
     repair_messages,
+    replan_messages,
+    replan_repair_messages,
+    result_text,
 )
+from toolplan.prompt.language import wording_for
 from toolplan.tools import ToolSet, tool
 from toolplan.values import Json
 
@@ -96,6 +104,66 @@ def test_repairing(language: Tongue, golden: Golden) -> None:
         f"prompts/repair.{language}.txt",
         as_text(repair_messages(REQUESTS[language], reply, finding, TOOLS, language=language, now=NOW)),
     )
+
+
+REPORTS = [
+    StepReport("s1", "get_weather", "succeeded", {"city": "北京"}, {"city": "北京", "temperature": -3.2}, name="w"),
+    StepReport("s2", "list_days", "succeeded", {}, [f"day {n}" for n in range(400)], name="s2"),
+    StepReport("s3", "send_email", "unknown", {"to": "me@example.com", "body": "冷"}, error="it took too long"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("notation", ["json", "python"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_replanning(language: Tongue, notation: Notation, golden: Golden) -> None:
+    asked = (PromptMessage("system", "(as for the plan)"), PromptMessage("user", REQUESTS[language]))
+    stopped: dict[str, Json] = {"stopped_at": "s3", "error": "it took too long"}
+    plan, values = "(the plan)", dict[str, Json](days=[1, 2])
+    messages = replan_messages(
+        asked, REQUESTS[language], plan, stopped, REPORTS, values, "s5", language=language, notation=notation, room=900
+    )
+    name = f"replan.{language}" if notation == "json" else f"replan.python.{language}"
+    golden(f"prompts/{name}.txt", as_text(messages))
+
+
+def test_a_refused_rest_goes_back_below_what_has_run() -> None:
+    asked = (PromptMessage("system", "s"), PromptMessage("user", "r"), PromptMessage("user", "what ran"))
+    again = replan_repair_messages(asked, "Do it.", "[...]", "error[TP201]: no tool")
+    assert again[:3] == asked
+    assert [message.role for message in again[3:]] == ["assistant", "user"]
+    assert "error[TP201]" in again[4].content
+    nothing = replan_repair_messages(asked, "Do it.", " ", "error[TP106]: nothing")
+    assert [message.role for message in nothing] == ["system", "user", "user"]
+    assert nothing[-1].content.startswith("what ran\n\n")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_loop(language: Tongue, golden: Golden) -> None:
+    rules = loop_rules(REQUESTS[language], language=language, now=NOW, extra_rules=["Mail goes to example.com only."])
+    words = loop_words(language, "")
+    told = [f"===== {field.name}\n{getattr(words, field.name)}\n" for field in fields(words) if field.name != "rules"]
+    golden(f"prompts/loop.{language}.txt", f"===== system\n{rules}\n" + "".join(told))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_planning_in_a_conversation(language: Tongue, golden: Golden) -> None:
+    before: list[dict[str, Json]] = [
+        {"request": "old", "outcome": "succeeded", "answer": "word " * 400},
+        {"request": "Hi", "done": [REPORTS[0].to_json()], "outcome": "succeeded", "answer": "-3.2"},
+    ]
+    request = REQUESTS[language]
+    earlier = earlier_text(request, before, room=800)
+    messages = plan_messages(request, ToolSet.of([]), now=NOW, may_loop=True, earlier=earlier)
+    rules = messages[0].content.split(f"\n\n{wording_for(language, request).examples_heading}")[0]
+    last = "\n".join(rules.splitlines()[-3:])
+    shown = f"===== system, its last rules\n{last}\n===== user\n{messages[1].content}\n"
+    golden(f"prompts/conversation.{language}.txt", shown)
+
+
+def test_results_for_a_model_are_text_or_json() -> None:
+    assert result_text("{a}", language="en", request="") == "{a}"
+    assert result_text({"a": ["中"]}, language="en", request="") == '{"a": ["中"]}'
+    assert result_text("x" * 50, language="zh", request="", room=40).endswith("[省略 10 个字符，共 50 个]")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -185,6 +253,22 @@ def test_the_other_tools_are_listed_by_name() -> None:
     assert system.count("open_page") == 1
     assert "find_contact, send_email, search_email" in system
     assert system.count("Does nothing") == 1
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_tools_that_are_not_shown_are_named(language: Tongue) -> None:
+    def system(*others: str) -> str:
+        return plan_messages(REQUESTS[language], TOOLS, now=NOW, others=others)[0].content
+
+    assert system() == plan_messages(REQUESTS[language], TOOLS, now=NOW)[0].content
+    words = wording_for(language, "")
+    few = words.other_tools.format(names="pay, ask")
+    assert f"{few}\n\n{words.situation.split('{')[0]}" in system("pay", "ask")
+    many = system(*(f"tool_{number}" for number in range(1000)))
+    assert "tool_0, tool_1, " in many
+    assert "tool_19" in many
+    assert "tool_20" not in many
+    assert words.more_tools.format(left=980) in many
 
 
 def test_a_repair_quotes_the_reply_and_its_findings() -> None:

@@ -1,0 +1,301 @@
+"""The calls of one turn, through the same gate as a plan: read, checked, allowed, run, each answered once (P7).
+
+The calls of a turn stand in written order, and their order means what it means in a plan (P3): a call that has effects
+is made only when everything before it in the turn has succeeded; a call that was refused counts as failed. What has no
+effects is made all the same, for the model asked for it without knowing the rest. Nothing is refused together: each
+call gets its own answer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from toolplan.agent_events import AgentEvent, CallMended, CallRefused, PlanAccepted
+from toolplan.approval import Card, with_arguments
+from toolplan.check import CheckedPlan
+from toolplan.diagnostics import Diagnostic
+from toolplan.errors import PlanRejected
+from toolplan.expressions import Literal
+from toolplan.known import Known, MadeCall
+from toolplan.loop.reasons import with_reasons
+from toolplan.loop.repeats import Repeats
+from toolplan.parse.tool_calls import TurnCalls, WrittenCall, read_turn_calls
+from toolplan.plan import AskUser, Call, Plan
+from toolplan.policy import PlannedCall, Review
+from toolplan.prompt import LoopWords
+from toolplan.replan import made_calls, states_after
+from toolplan.run import RunResult
+from toolplan.run.approvals import Approvals
+from toolplan.schedule import StepRecord
+from toolplan.tools import ToolSet
+from toolplan.tools.sameness import completed
+from toolplan.values import Json
+
+__all__ = ["MAX_CALLS", "Answer", "Answered", "Gate", "TurnCaller"]
+
+MAX_CALLS = 128
+"""Of one turn so many calls are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The agent's ways to check and judge a plan, to have calls allowed by a person, and to run what may run."""
+
+    check: Callable[[Plan, Known], CheckedPlan]
+    review: Callable[[CheckedPlan], Review]
+    approvals: Approvals
+    run: Callable[[CheckedPlan, Review], Awaitable[RunResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model is told about one call."""
+
+    text: str
+    is_error: bool = False
+
+
+@dataclass(slots=True)
+class Answered:
+    """What came of a turn: an answer for each call, in order. `waits_for` is what a person has to say first, if any."""
+
+    answers: list[Answer]
+    repeated: int = 0
+    """How many calls were not made because they had been made, or refused for the same reason, too often."""
+    asks: tuple[PlannedCall, ...] = ()
+    card: Card | None = None
+    question: str | None = None
+    guessed: tuple[str, ...] = ()
+    """The tools that were called without having been shown."""
+
+
+@dataclass
+class TurnCaller:
+    """Makes the calls of one turn after another."""
+
+    gate: Gate
+    tools: ToolSet
+    words: LoopWords
+    repeats: Repeats
+    shown: Callable[[Json], str]
+    """How a result is written for the model."""
+    tell: Callable[[AgentEvent], None]
+    can_ask: bool = False
+    holds_back: bool = True
+    """Whether a call that fails holds back the effects after it."""
+    made: list[Call | AskUser] = field(default_factory=list["Call | AskUser"])
+    """The steps of all turns that were run."""
+    steps: int = 0
+    """How many step ids are taken."""
+    _states: frozenset[str] = frozenset()
+    _calls: int = 0
+    _effects: tuple[MadeCall, ...] = ()
+
+    async def make(self, calls: Sequence[WrittenCall], not_shown: Collection[str] = ()) -> Answered:
+        """Make the calls that may be made and return what is to be told about each.
+
+        `not_shown` are tools whose parameters the model has not seen, so that their calls are guesses.
+        """
+        known = Known(made=self._effects, states=self._states, steps=self.steps, calls=self._calls)
+        given = read_turn_calls(calls, self.tools, first_step=self.steps + 1, can_ask=self.can_ask)
+        turn = _Turn(self, calls, with_reasons(given, self.tools))
+        turn.refuse_guesses(not_shown)
+        self.steps += len(calls)
+        waits = await self._make_calls(turn, known)
+        question = await self._ask(turn, known) if waits is None else None
+        answers = [turn.answers.get(position, Answer(self.words.waiting, True)) for position in range(len(calls))]
+        return Answered(answers, turn.repeated, waits or (), turn.card, question, tuple(turn.guessed))
+
+    async def _make_calls(self, turn: _Turn, known: Known) -> tuple[PlannedCall, ...] | None:
+        """Make what may be made. Return the calls that a person has to allow first, if there are any.
+
+        What a person has refused is left out of the turn, and what stands behind it is judged again.
+        """
+        while (checked := turn.checked(known)) is not None:
+            reviewed = self.gate.review(checked)
+            if (word := await self.gate.approvals.of_plan(checked, reviewed, keeps=True)) is not None:
+                turn.card = word.card
+                if word.allowed is None:
+                    return word.card.asks
+                if word.refused:
+                    turn.not_allowed(word.refused)
+                    continue
+                if word.edits:
+                    turn.edit(word.edits)
+                    continue
+            self.tell(PlanAccepted(checked))
+            self.made += [step for step in checked.plan.steps if isinstance(step, Call)]
+            run = await self.gate.run(checked, reviewed)
+            self._note(run)
+            turn.ran(run)
+            return run.approvals or None
+        return None
+
+    def _note(self, run: RunResult) -> None:
+        calls = [record for record in run.steps if record.attempts]
+        self._calls += len(calls)
+        self._states |= states_after(calls, self.tools)
+        self._effects += tuple(made_calls(calls, self.tools))
+        for record in calls:
+            if (tool := self.tools.get(record.tool)) is not None:
+                record = replace(record, arguments=completed(tool, record.arguments or {}))
+            self.repeats.note(record)
+
+    async def _ask(self, turn: _Turn, known: Known) -> str | None:
+        """Ask the person the questions of the turn; return the one that nobody answers."""
+        for position, step in turn.questions():
+            checked = self.gate.check(Plan((step,), source=turn.given.source, notation="calls"), known)
+            self.tell(PlanAccepted(checked))
+            self.made.append(step)
+            run = await self.gate.run(checked, self.gate.review(checked))
+            if run.outcome == "waiting":
+                return run.text
+            turn.answers[position] = self.answer_of(run.steps[0])
+        return None
+
+    def answer_of(self, record: StepRecord, failed_before: str | None = None) -> Answer:
+        """Return what is told about a call that was made, or held back by an earlier one."""
+        words = self.words
+        if record.outcome == "succeeded":
+            return Answer(self.shown(record.result))
+        if record.outcome == "unknown":
+            return Answer(words.unknown.format(error=self.shown(record.error)), True)
+        if record.outcome == "not_run" and failed_before is not None:
+            return Answer(words.held_back.format(tool=failed_before), True)
+        return Answer(words.failed.format(error=self.shown(record.error or record.outcome)), True)
+
+
+class _Turn:
+    """One turn at the gate: which of its calls are still to be made, and the answers of the others."""
+
+    def __init__(self, caller: TurnCaller, written: Sequence[WrittenCall], given: TurnCalls) -> None:
+        self.caller = caller
+        self.written = written
+        self.given = given
+        self.answers: dict[int, Answer] = {}
+        self.repeated = 0
+        self.guessed: list[str] = []
+        self.card: Card | None = None
+        self.edits: dict[str, Mapping[str, Json]] = {}
+        for position, entry in enumerate(given.entries):
+            if position >= MAX_CALLS:
+                self._refuse(position, caller.words.too_many.format(limit=MAX_CALLS))
+            elif isinstance(entry, Diagnostic):
+                self._refuse(position, self._findings([entry]))
+            elif isinstance(entry, Call):
+                if position in given.repairs:
+                    caller.tell(CallMended(entry.id, entry.tool, given.repairs[position]))
+                self._look_back(position, entry)
+
+    def refuse_guesses(self, not_shown: Collection[str]) -> None:
+        """Refuse the calls of tools whose parameters the model has not seen."""
+        for position, entry in enumerate(self.given.entries):
+            name = entry.tool if isinstance(entry, Call) else self._name(position)
+            if name in not_shown:
+                self.guessed.append(name)
+                if isinstance(entry, Call) and position not in self.answers:
+                    self._refuse(position, self.caller.words.not_shown.format(tool=name))
+
+    def questions(self) -> list[tuple[int, AskUser]]:
+        """Return the questions to the person that are not answered."""
+        return [
+            (position, entry)
+            for position, entry in enumerate(self.given.entries)
+            if isinstance(entry, AskUser) and position not in self.answers
+        ]
+
+    def checked(self, known: Known) -> CheckedPlan | None:
+        """Return the calls that are still to be made as a plan that may run; None when there are none."""
+        while True:
+            self._hold_back()
+            steps = {position: step for position, step in self._calls() if position not in self.answers}
+            if not steps:
+                return None
+            repairs = tuple(text for position in steps for text in self.given.repairs.get(position, ()))
+            plan = Plan(tuple(steps.values()), source=self.given.source, notation="calls", repairs=repairs)
+            plan = with_arguments(plan, self.edits) if self.edits else plan
+            try:
+                return self.caller.gate.check(plan, known)
+            except PlanRejected as rejection:
+                found: dict[int, list[Diagnostic]] = defaultdict(list)
+                for diagnostic in rejection.diagnostics:
+                    path = diagnostic.place.path
+                    found[path[0] if path and isinstance(path[0], int) else -1].append(diagnostic)
+                for position in [position for position in steps if position in found] or list(steps):
+                    self._refuse(position, self._findings(found.get(position) or rejection.diagnostics))
+
+    def not_allowed(self, refused: Sequence[tuple[PlannedCall, str]]) -> None:
+        """Refuse the calls that a person has not allowed, with the reasons that were given."""
+        reasons = {call.step: reason for call, reason in refused}
+        for position, step in self._calls():
+            if step.id in reasons:
+                reason, words = reasons[step.id], self.caller.words.not_allowed
+                self._refuse(position, f"{words} {reason}" if reason else words)
+
+    def edit(self, edits: Mapping[str, Mapping[str, Json]]) -> None:
+        """Take over the arguments that a person has changed."""
+        self.edits |= edits
+
+    def ran(self, run: RunResult) -> None:
+        """Take in what came of the calls that were made."""
+        positions = {step.id: position for position, step in self._calls()}
+        failed: str | None = None
+        for record in run.steps:
+            if record.outcome == "waiting" or (run.approvals and record.outcome == "not_run"):
+                continue
+            self.answers[positions[record.id]] = self.caller.answer_of(record, failed)
+            if failed is None and record.outcome in ("failed", "unknown"):
+                failed = record.tool
+        for position in positions.values() if not run.approvals else ():  # of a run that was broken off
+            text = self.caller.words.failed.format(error=run.error or "the run has ended")
+            self.answers.setdefault(position, Answer(text, True))
+
+    def _calls(self) -> list[tuple[int, Call]]:
+        return [(position, entry) for position, entry in enumerate(self.given.entries) if isinstance(entry, Call)]
+
+    def _look_back(self, position: int, call: Call) -> None:
+        """Refuse a call that goes round in circles, or whose effect may have happened already."""
+        caller, tool = self.caller, self.caller.tools.get(call.tool)
+        arguments = {name: template.value for name, template in call.arguments.fields if isinstance(template, Literal)}
+        if tool is not None:
+            arguments = completed(tool, arguments)
+        if (times := caller.repeats.times(call.tool, arguments)) is not None:
+            self._refuse(position, caller.words.repeated.format(times=times), is_repeated=True)
+            return
+        needs_reason = tool is not None and tool.effects.has_effects and not tool.idempotent and call.again is None
+        if needs_reason and caller.repeats.left_open(call.tool, arguments):
+            self._refuse(position, caller.words.left_open)
+
+    def _hold_back(self) -> None:
+        """Refuse the effects that stand behind a call that was refused."""
+        if not self.caller.holds_back or not self.answers:
+            return
+        first = min(self.answers)
+        entry = self.given.entries[first]
+        name = entry.tool if isinstance(entry, Call) else self._name(first)
+        for position, step in self._calls():
+            tool = self.caller.tools.get(step.tool)
+            if position > first and position not in self.answers and (tool is None or tool.effects.has_effects):
+                self._refuse(position, self.caller.words.held_back.format(tool=name))
+
+    def _name(self, position: int) -> str:
+        return str(self.given.names[position])
+
+    def _refuse(self, position: int, why: str, *, is_repeated: bool = False) -> None:
+        self.answers[position] = Answer(why, True)
+        refused_too_often = self.caller.repeats.refused(self._name(position), self.written[position].arguments)
+        self.repeated += is_repeated or refused_too_often
+        entry = self.given.entries[position]
+        step = "" if isinstance(entry, Diagnostic) else entry.id
+        self.caller.tell(CallRefused(step, self._name(position), why))
+
+    def _findings(self, diagnostics: Sequence[Diagnostic]) -> str:
+        """Return the findings without a drawing: the model has its call before it."""
+        lines: list[str] = []
+        for each in diagnostics:
+            lines.append(f"{each.code}: {each.message}")
+            lines += [f"  {note}" for note in each.notes]
+            lines += [f"  help: {each.help}"] if each.help else []
+        return self.caller.words.refused.format(findings="\n".join(lines))

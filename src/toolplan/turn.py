@@ -1,0 +1,476 @@
+"""What is counted and remembered while one request is answered, and the only caller of a model.
+
+A turn belongs to one request of one agent. Every inference goes through it, so none can go uncounted (P1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from toolplan.agent_events import (
+    AgentEvent,
+    ModeChosen,
+    ModelAsked,
+    ModelReplied,
+    PlanAccepted,
+    PlanRefused,
+    Replanning,
+    ReplyStartsOver,
+    ReplyStreamed,
+    ToolsShown,
+    Watcher,
+)
+from toolplan.answer import approval_text, cannot_text, failure_text, unsettled_text
+from toolplan.approval import Card
+from toolplan.check import CheckedPlan
+from toolplan.diagnostics import Diagnostic, render_all
+from toolplan.errors import ModelError, PlanRejected, UsageError
+from toolplan.journal import RunWriter
+from toolplan.known import NOTHING_KNOWN, Known
+from toolplan.models import Listener, Message, Model, ModelRequest, Reply, ToolSpec, Usage, plan_form
+from toolplan.origins import Origins
+from toolplan.parse import CannotPlan, Prose
+from toolplan.parse.prefix import PlanPrefix
+from toolplan.plan import Call, Plan
+from toolplan.plan_schema import plan_schema
+from toolplan.policy import PlannedCall, Review, Sources, review
+from toolplan.prompt import PromptMessage, language_of
+from toolplan.reader import read_with_model
+from toolplan.recording import Record, asked_of
+from toolplan.result import Outcome, Result
+from toolplan.review import review_with_model
+from toolplan.route import Offer
+from toolplan.run import EarlyCalls, RunResult, StepFinished, StepLeftOut, StepStarted
+from toolplan.run.approvals import Approvals
+from toolplan.schedule import AskModelNow, StepRecord
+from toolplan.small_plan_schema import small_plan_schema
+from toolplan.values import Json
+
+if TYPE_CHECKING:
+    from toolplan.agent import Agent
+    from toolplan.loop.heard import Ear
+
+__all__ = ["NO_PAST", "Past", "Turn"]
+
+_log = logging.getLogger("toolplan.agent")
+
+_GOES_ON = frozenset({"plan", "repair", "replan", "loop"})
+"""What a model is asked for again when its reply is empty."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Past:
+    """What was said and done before a request, in each form in which a model may be told of it."""
+
+    messages: tuple[Message, ...] = ()
+    """For a loop: the conversation in the provider's valid shape."""
+    told: str | None = None
+    """For a plan: the same as data, with the names of results."""
+    known: Known = NOTHING_KNOWN
+    """These results, for the checker and the scheduler."""
+    budget: int | None = None
+    """The tokens that a loop may send at once, about; None for any number."""
+    said: tuple[str, ...] = ()
+    """What the user has said: requests, answers to questions, arguments changed on a card."""
+    sources: Mapping[str, Sources] = dataclasses.field(default_factory=dict[str, Sources])
+    """Where the known results come from, by name."""
+    has_read_untrusted: bool = False
+    """Whether what the model is told of the past may hold other people's text."""
+    used: tuple[str, ...] = ()
+    """The tools that were called, those of the newest request first."""
+
+
+NO_PAST = Past()
+
+
+class Turn:
+    """What is counted and remembered while one request is answered."""
+
+    def __init__(
+        self, agent: Agent, request: str, now: str, watch: Watcher | None, early: Callable[[Turn], EarlyCalls]
+    ) -> None:
+        self.agent = agent
+        self.request = request
+        self.watch = watch
+        self.now = now
+        self.language: Literal["en", "zh"] = language_of(request) if agent.language == "auto" else agent.language
+        self.inferences = 0
+        self.usage = Usage()
+        self.attempts = 0
+        self.asked: Sequence[PromptMessage] = ()
+        """The messages that the first plan was asked for with."""
+        self.plan_text = ""
+        """The plan that runs, as the model wrote it."""
+        self.messages: Sequence[PromptMessage] = ()
+        """The messages that it was asked for with."""
+        self.replans = 0
+        self.mode = "plan"
+        self.mode_used: Literal["plan", "loop"] = "plan"
+        self.mode_reason = ""
+        self.past = NO_PAST
+        self.known: Known | None = None
+        """What the last plan has left, where somebody will want to know."""
+        self.talk: tuple[Message, ...] = ()
+        """What was said in a loop, from the request to the answer."""
+        self.steps: tuple[StepRecord, ...] = ()
+        self.omitted: dict[str, int] = {}
+        """What has happened so far, over all plans."""
+        self.run: RunResult | None = None
+        """The last plan's run."""
+        self.going: dict[str, StepRecord] | None = None
+        """The steps of the run that goes on, as far as they got, where somebody wants to know of a broken off one."""
+        self.origins = Origins(request)
+        self.approvals = Approvals(agent.approve, said=self.origins.said)
+        self.record = Record(agent.journal, agent.tools)
+        self.approvals.decided = self.record.decided
+        self._reviewed: Review | None = None
+        self.card: Card | None = None
+        """What a person was asked about last."""
+        self.offer = Offer(agent.tools, None, request)
+        self.plan: Plan | None = None
+        self.warnings: tuple[Diagnostic, ...] = ()
+        self.started = time.perf_counter()
+        self.early = early(self)
+        self._arriving: PlanPrefix | None = None
+
+    def begin(self, mode: Literal["plan", "loop", "auto"], past: Past) -> None:
+        """Set how the request is to be answered, and what went before it."""
+        self.mode, self.past = mode, past
+        self.origins.begin(past.said, past.sources, past.has_read_untrusted, past.known)
+        self.offer = Offer(self.agent.tools, self.agent.router, self.request, past.used)
+        self.mode_used = "loop" if mode == "loop" else "plan"
+        self.mode_reason = "the model made a plan" if mode == "auto" else "it was asked for"
+
+    @property
+    def keeps_names(self) -> bool:
+        """Whether results that a plan does not use itself are kept, for what goes on after it."""
+        return self.mode_used == "plan" and (self.can_replan or self.past is not NO_PAST)
+
+    @property
+    def can_replan(self) -> bool:
+        """Whether the rest of a plan that stops may be asked for anew."""
+        may = self.replans < self.agent.max_replans and self.agent.model is not None and bool(self.request)
+        return may and not self.record.has_failed
+
+    @property
+    def spent(self) -> str | None:
+        """Why no more plans may follow, when the number of them is used up."""
+        most = self.agent.max_replans
+        return f"no more plans may follow (max_replans={most})" if self.replans >= most else None
+
+    async def infer(self, messages: Sequence[PromptMessage], purpose: str, *, goes_on: bool = False) -> Reply:
+        """Ask the model once; count it. `goes_on`: for a plan that goes on after another."""
+        model = self.agent.model
+        if model is None:
+            raise UsageError('this agent has no model; give `Agent(model=...)` a name such as "openai:gpt-5-mini"')
+        planning = purpose in ("plan", "repair", "replan")
+        request = ModelRequest(
+            tuple(Message(message.role, message.content) for message in messages),
+            schema=self._schema(goes_on) if planning else None,
+            schema_stated=True,
+            purpose=purpose,
+        )
+        follows = planning and self.agent.early_start and self.early.is_open and not goes_on
+        self._arriving = None
+        if follows:
+            self._follow()
+
+        def start_over() -> None:
+            self.starts_over()
+            if follows:
+                self._follow()
+
+        listens = planning and (self.watch is not None or follows)
+        return await self._ask(model, request, Listener(self._streamed, start_over) if listens else None)
+
+    def _follow(self) -> None:
+        """Expect a plan from its beginning, for the calls that may start while it arrives."""
+        self.early.begin()
+        self._arriving = PlanPrefix(self.agent.tools, self.agent.notation, self.past.known.steps + 1)
+
+    async def next_turn(self, messages: Sequence[Message], tools: tuple[ToolSpec, ...], ear: Ear | None) -> Reply:
+        """Ask the model once for its next calls, or its answer; count it. `ear` gets the reply while it arrives."""
+        model = self.agent.model
+        if model is None:
+            raise UsageError('this agent has no model; give `Agent(model=...)` a name such as "openai:gpt-5-mini"')
+        request = ModelRequest(tuple(messages), tools=tools, purpose="loop")
+        reply = await self._ask(model, request, None if ear is None else Listener(ear.hear, ear.start_over))
+        if ear is not None:
+            ear.close(reply.finish_reason)
+        return reply
+
+    def starts_over(self) -> None:
+        """Tell that what the model said has broken off, and begins anew."""
+        self.tell(ReplyStartsOver())
+
+    def said(self, text: str) -> None:
+        """Tell a piece of what the model says to the user."""
+        self.tell(ReplyStreamed(text))
+
+    async def review(self, checked: CheckedPlan, asked: Sequence[PromptMessage]) -> None:
+        """Let the model read the plan once more, where that is wanted. Raises `PlanRejected` with its objections.
+
+        `asked` are the messages that asked for it: what went before a plan that goes on is in the last of them.
+        """
+        model = self.agent.model
+        if not self.agent.review or model is None:
+            return
+        request, last = self.request, asked[-1].content
+        objections = await review_with_model(
+            request if last == request else last if last.endswith(request) else f"{request}\n\n{last}",
+            checked.plan,
+            self.offer.tools,
+            lambda request: self._ask(model, request),
+            language=self.language,
+            now=self.now,
+            context=self.agent.context,
+        )
+        if objections:
+            raise PlanRejected(objections, checked.plan.source)
+
+    async def read(self, command: AskModelNow) -> Json:
+        """Carry out an `ask_model` step with the reader model."""
+        reader = self.agent.reader
+        assert reader is not None
+        return await read_with_model(command, lambda request: self._ask(reader, request), language=self.agent.language)
+
+    async def _ask(self, model: Model, request: ModelRequest, on_text: Callable[[str], None] | None = None) -> Reply:
+        self.tell(ModelAsked(request.purpose, model.name, request.messages))
+        started = time.perf_counter()
+        self.inferences += 1
+        try:
+            reply = await model.ask(request, on_text)
+        except ModelError as error:
+            if error.reason != "empty" or request.purpose not in _GOES_ON:
+                self.usage += error.usage or Usage()
+                raise
+            # Whether a reply that says nothing is a reply differs from model to model; here it always is.
+            reply = Reply("", usage=error.usage or Usage(), notes=(error.message,))
+        self.usage += reply.usage
+        self.tell(ModelReplied(request.purpose, reply.usage, time.perf_counter() - started))
+        return reply
+
+    def _schema(self, goes_on: bool) -> dict[str, Json] | None:
+        if self.agent.notation != "json":
+            return None
+        small = self.agent.model is not None and plan_form(self.agent.model) == "small"
+        return (small_plan_schema if small else plan_schema)(self.offer.tools, goes_on=goes_on)
+
+    def _streamed(self, text: str) -> None:
+        self.tell(ReplyStreamed(text))
+        try:
+            for step in self._arriving.feed(text) if self._arriving is not None else ():
+                if isinstance(step, Call) and self.offer.hides(step.tool):  # the plan will be asked for again
+                    self._arriving = None
+                    break
+                self.early.offer(step)
+        except Exception:  # a bug of ours costs the head start, not the request
+            self._arriving = None
+            _log.exception("the plan could not be followed while it arrived")
+
+    def reviewed(self, checked: CheckedPlan) -> Review:
+        """Return what the policy says about a plan of this request."""
+        agent, origins = self.agent, self.origins
+        situation = origins.situation(agent.user, self.mode_used)
+        trusted = agent.trust_repairs or origins.is_callers_plan  # it was mended for its author
+        known = origins.of_known(checked.known)
+        last = self._reviewed
+        if last is not None and last.plan is checked.plan and (last.situation, last.known) == (situation, known):
+            return last
+        found = review(checked.plan, agent.tools, agent.policy, situation, trust_repairs=trusted, known=known)
+        self._reviewed = found
+        return found
+
+    def accepted(self, checked: CheckedPlan) -> None:
+        """Note that a plan may run."""
+        self.plan = checked.plan
+        self.warnings = checked.warnings
+        self.tell(PlanAccepted(checked))
+
+    def shows(self, tools: Sequence[str], reason: str) -> None:
+        """Note that the model is shown further tools from now on."""
+        self.tell(ToolsShown(tuple(tools), reason))
+
+    def switch(self, reason: str) -> None:
+        """Note that the request goes on as a loop."""
+        self.mode_used, self.mode_reason = "loop", reason
+        self.origins.is_callers_plan = False
+        self.tell(ModeChosen("loop", reason))
+
+    def ran(self, run: RunResult, reviewed: Review) -> None:
+        """Note what became of a plan."""
+        self.run = run
+        if self.going is not None:
+            self.going.clear()
+        self.origins.ran(reviewed, run.steps)
+        self.steps += run.steps
+        self.omitted |= run.omitted
+
+    def replanning(self, run: RunResult) -> None:
+        """Note that the rest of the plan is asked for anew."""
+        self.replans += 1
+        self.attempts = 0
+        self.origins.is_callers_plan = False
+        self.tell(Replanning(self.replans, run.error or run.text or "", run.failed_step))
+
+    @property
+    def reached(self) -> tuple[StepRecord, ...]:
+        """The steps of all plans, without those of earlier plans that were never reached."""
+        last = self.run.steps if self.run is not None else ()
+        earlier = self.steps[: len(self.steps) - len(last)]
+        return (*(step for step in earlier if step.outcome != "not_run"), *last)
+
+    def refused(self, rejection: PlanRejected) -> None:
+        """Note that a reply was no plan that may run."""
+        self.attempts += 1
+        self.tell(PlanRefused(rejection, self.attempts))
+
+    def no_plan(self, reading: Prose | CannotPlan | PlanRejected) -> Result:
+        """Return the result of a reply that is an answer, the word that there can be no plan, or none that may run."""
+        if isinstance(reading, Prose):
+            return self.result("succeeded", reading.text)
+        if isinstance(reading, PlanRejected):
+            return self.rejected(reading)
+        text = cannot_text(reading.reason, reading.missing, self.language)
+        return self.result("rejected", text, error=reading.reason, missing=tuple(reading.missing))
+
+    def rejected(self, rejection: PlanRejected) -> Result:
+        """Return the result of a request for which no plan could be accepted."""
+        answer = render_all(rejection.diagnostics, rejection.source)
+        result = self.result("rejected", answer, error=str(rejection))
+        return dataclasses.replace(result, diagnostics=rejection.diagnostics, source=rejection.source)
+
+    def result(
+        self,
+        outcome: Outcome,
+        answer: str,
+        run: RunResult | None = None,
+        *,
+        error: str | None = None,
+        missing: tuple[str, ...] = (),
+        approvals: tuple[PlannedCall, ...] = (),
+    ) -> Result:
+        """Return the result with everything that was counted."""
+        run = run or self.run
+        return Result(
+            outcome,
+            answer,
+            self.steps,
+            self.inferences,
+            self.usage,
+            self.warnings,
+            self.plan,
+            error or (run.error if run and outcome != "succeeded" else None),
+            missing or (run.missing if run else ()),
+            approvals,
+            seconds=time.perf_counter() - self.started,
+            run_id=run.run_id if run else self.record.run_id,
+            source=self.plan.source if self.plan else None,
+            replans=self.replans,
+            mode_used=self.mode_used,
+            mode_reason=self.mode_reason,
+            omitted=self.omitted,
+            shown_tools=self.offer.tools.names if self.agent.router is not None else None,
+            reasked=self.offer.reasked,
+            card=self.card,
+            sources=self.origins.of_steps(),
+        )
+
+    def begin_run(self) -> RunWriter | None:
+        """Return what the run is written down with, if it is."""
+        is_callers = self.origins.is_callers_plan
+        return self.record.begin(self.request, self.mode_used, self.now, is_callers_plan=is_callers)
+
+    async def recorded(self, work: Awaitable[Result]) -> Result:
+        """Return the result of the work, when it is written down how it ended."""
+        try:
+            result = await work
+        except asyncio.CancelledError:
+            self.record.leave("cancelled")
+            raise
+        except BaseException:  # no end: whatever it was, somebody may go on
+            self.record.leave()
+            raise
+        if self.record.writer is None:
+            return result
+        run = self.run
+        card = self.card if run is None or run.outcome != "waiting" else None
+        asked = asked_of(card, result.approvals, run, self.agent.tools) if result.outcome == "waiting" else []
+        lost = await self.record.end(result.outcome, result.answer, result.error, asked)
+        if lost is not None:
+            error = f"{result.error}; {lost}" if result.error and lost not in result.error else lost
+            return dataclasses.replace(result, error=error)
+        return dataclasses.replace(result, waits_for=tuple(asked))
+
+    def waits_for_people(self, run: RunResult) -> Result:
+        """Return the result of a run that waits: for a word on calls, to hear what has happened, for an answer."""
+        if run.approvals:
+            return self.waits_for_word(run)
+        texts = [run.text] if run.text else []
+        if run.unsettled:
+            texts.append(unsettled_text([(effect.step, effect.tool) for effect in run.unsettled], self.language))
+            wrong = {step.id: step.error for step in run.steps if step.error}
+            texts += [f"{effect.step}: {wrong[effect.step]}" for effect in run.unsettled if effect.step in wrong]
+        return self.result("waiting", "\n".join(texts), run)
+
+    def waits_for_word(self, run: RunResult) -> Result:
+        """Return the result of a run in which calls wait for a person's word."""
+        done = any(step.outcome == "succeeded" for step in self.steps)
+        calls = [(call.step, call.tool) for call in run.approvals]
+        text = approval_text(calls, self.language, refused=False, rest=done)
+        error = "calls wait for approval"
+        return self.result("waiting", text, run, error=error, approvals=run.approvals)
+
+    def whole(self, result: Result) -> Result:
+        """Return the result with what is known only when nothing is running any more."""
+        return dataclasses.replace(result, discarded=tuple(self.early.discarded))
+
+    def broken_off(
+        self, outcome: Outcome, error: str, steps: tuple[StepRecord, ...], language: Literal["en", "zh"] | None = None
+    ) -> Result:
+        """Return the result of a request that did not come to its own end: `error`, and `steps` as far as they got."""
+        changing = frozenset(tool.name for tool in self.agent.tools if tool.effects.has_effects)
+        settled = tuple(_settled(step, changing) for step in steps)
+        text = failure_text(error, None, settled, changing, language or self.language)
+        return self.whole(dataclasses.replace(self.result(outcome, text, error=error), steps=settled))
+
+    @property
+    def run_watch(self) -> Watcher | None:
+        """Who is told of a run; nobody, where nobody wants to know, for then it makes no events."""
+        return self.watch if self.going is None else self._note_step
+
+    def _note_step(self, event: AgentEvent) -> None:
+        assert self.going is not None
+        if isinstance(event, StepStarted):
+            at = event.at_seconds
+            self.going[event.step] = StepRecord(event.step, event.tool, (), event.arguments, started_seconds=at)
+        elif isinstance(event, StepFinished | StepLeftOut):
+            self.going[event.record.id] = event.record
+        self.tell(event)
+
+    @property
+    def so_far(self) -> tuple[StepRecord, ...]:
+        """The steps of all plans, as far as they got, those of a run that was broken off included."""
+        going = sorted((self.going or {}).values(), key=lambda step: (not step.path, step.path))
+        return (*self.steps, *going)
+
+    def tell(self, event: AgentEvent) -> None:
+        """Tell whoever watches. A watcher that fails spoils nothing, as in a run."""
+        if self.watch is None:
+            return
+        try:
+            self.watch(event)
+        except Exception:
+            _log.exception("a watcher failed on %s", type(event).__name__)
+
+
+def _settled(step: StepRecord, changing: frozenset[str]) -> StepRecord:
+    """Return the record of a step that was cut off as what is known of it: nothing, if it may change something."""
+    if step.outcome != "running":
+        return step
+    return dataclasses.replace(step, outcome="unknown" if step.tool in changing else "cancelled", error="interrupted")
