@@ -3,11 +3,13 @@
     python scripts/docs.py              write the pages
     python scripts/docs.py --check      exit with 1, and say what differs, where a page is out of date
 
-`errors.md` comes from the catalogue of diagnostics, `cli.md` from what `--help` prints, `api.md` from docstrings.
+`errors.md` comes from the catalogue of diagnostics, `cli.md` from what `--help` prints, `api.md` and `journal.md` from
+docstrings.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import importlib
 import inspect
@@ -228,9 +230,45 @@ def as_markdown(docstring: str) -> list[str]:
     return lines[:-1]
 
 
+# journal.md -----------------------------------------------------------------------------------------------------------
+
+
+def journal() -> str:
+    """Return the page of what a journal holds."""
+    from toolplan.journal import entries, store
+
+    about, _, rules = inspect.cleandoc(entries.__doc__ or "").partition("\n\n")
+    picture, _, rest = rules.partition("\n\n")
+    lines = [
+        "# The journal",
+        MADE,
+        "",
+        f"{about} This is format {entries.FORMAT}.",
+        "",
+        *fenced(picture),
+        "",
+        rest,
+        "",
+        "A journal is an SQLite database in WAL mode:",
+        "",
+        *fenced(inspect.cleandoc(store.SCHEMA), "sql"),
+        "",
+        "`outcome` is `running` until an end is written. A lease says who works on a run; `token` grows each time that",
+        "it is taken, and every commit of a run checks its own. `written` and `chain` are the number of its",
+        "entries and a hash over them (`journal/chain.py`), committed with them.",
+        "",
+        "## Entries",
+    ]
+    for name, cls in entries.KINDS.items():
+        shown = [f"{field.name}: {field.type!s}" for field in dataclasses.fields(cls)]
+        lines += ["", f"### {name}", "", *as_markdown(inspect.getdoc(cls) or "")]
+        lines += ["", *fenced("\n".join(shown), "python")] if shown else []
+    return "\n".join(lines) + "\n"
+
+
 # The command ----------------------------------------------------------------------------------------------------------
 
-PAGES: dict[str, Callable[[], str]] = {"errors.md": errors, "cli.md": cli, "api.md": api}
+PAGES: dict[str, Callable[[], str]] = {"errors.md": errors, "cli.md": cli, "api.md": api, "journal.md": journal}
 
 
 def main(arguments: list[str]) -> int:

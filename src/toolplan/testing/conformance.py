@@ -10,6 +10,8 @@ to the next heading of the same or a higher level. Fenced blocks in it:
                   rest of the page, one in a case adds to it
     plan json     a plan in the JSON notation; `plan python` in the Python notation
     reply         the text of a model's reply, whatever it is (fences in it need a longer fence around it)
+    earlier       a plan in the JSON notation that was run before: the plans up to the next `expect` or `earlier` go on
+                  after it, with what it has left
     expect        what must come of each plan since the last `expect` block, one expectation a line; only its settings
                   apply to plans whose lines demand an error
 
@@ -87,6 +89,8 @@ class Example:
 
     plans: tuple[PlanText, ...]
     wishes: tuple[Wish, ...]
+    earlier: PlanText | None = None
+    """The plan that was run before these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,8 @@ def run_case(case: Case) -> None:
     for example in case.examples:
         forms: list[str | None] = []
         for plan in example.plans:
-            checked = Trial(case, plan.notation, plan.text, plan.line, plan.demands, example.wishes).run()
+            earlier = example.earlier.text if example.earlier is not None else None
+            checked = Trial(case, plan.notation, plan.text, plan.line, plan.demands, example.wishes, earlier).run()
             forms.append(canonical(checked.plan) if checked is not None else None)
         same = next((wish for wish in example.wishes if wish.form == "same"), None)
         if same is not None:
@@ -178,6 +183,7 @@ class _Page:
         self.fakes = self.shared
         self.examples: list[Example] = []
         self.plans: list[PlanText] = []
+        self.earlier: PlanText | None = None
 
     def _heading(self, level: int, text: str, line: int) -> None:
         if cited := _RULES.match(text):
@@ -208,6 +214,9 @@ class _Page:
             if not self.rules:
                 self._fail(first, "this plan stands outside of any case; a case has a heading such as `## R12 title`")
             self.plans.append(self._plan(_NOTATIONS[info], lines, first))
+        elif info == "earlier":
+            self._close(())
+            self.earlier = self._plan("json", lines, first)
         elif info == "expect":
             wishes = [self._wish(line.strip(), first + n) for n, line in enumerate(lines) if line.strip()]
             if not self.plans:
@@ -235,14 +244,15 @@ class _Page:
     def _close(self, wishes: Sequence[Wish]) -> None:
         """End an example: the plans so far, and what must come of them."""
         plans, self.plans = self.plans, []
+        earlier, self.earlier = self.earlier, None
         settings = tuple(wish for wish in wishes if wish.form == "with")
-        self.examples += [Example((plan,), settings) for plan in plans if plan.is_rejected]
+        self.examples += [Example((plan,), settings, earlier) for plan in plans if plan.is_rejected]
         others = tuple(plan for plan in plans if not plan.is_rejected)
         idle = next((plan for plan in others if not plan.demands and not wishes), None)
         if idle is not None:
             self._fail(idle.line, "nothing is expected of this plan")
         if others:
-            self.examples.append(Example(others, tuple(wishes)))
+            self.examples.append(Example(others, tuple(wishes), earlier))
         elif len(settings) < len(wishes):
             self._fail(wishes[0].line, "the plans above demand errors already, so nothing else comes of them")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections import Counter
@@ -13,8 +14,11 @@ from toolplan.check import CheckedPlan, Limits, check
 from toolplan.diagnostics import Diagnostic, Severity, Source, render_all
 from toolplan.effects import conflict
 from toolplan.errors import PlanRejected
+from toolplan.known import NOTHING_KNOWN, Known
 from toolplan.parse import CannotPlan, Prose, parse
 from toolplan.plan import Parallel, Plan, walk
+from toolplan.replan import known_after
+from toolplan.run import run_plan
 from toolplan.show import to_json
 from toolplan.testing.expectations import LIMITS, OF_NO_PLAN, SETTINGS, Demand, Wish, read_call, read_texts
 from toolplan.testing.fakes import Fakes
@@ -56,7 +60,14 @@ class Trial:
     """One plan with everything that is expected of it. `run` raises `AssertionError`."""
 
     def __init__(
-        self, stage: Stage, notation: str, text: str, line: int, demands: Sequence[Demand], wishes: Sequence[Wish]
+        self,
+        stage: Stage,
+        notation: str,
+        text: str,
+        line: int,
+        demands: Sequence[Demand],
+        wishes: Sequence[Wish],
+        earlier: str | None = None,
     ) -> None:
         self.stage = stage
         self.notation = notation
@@ -64,6 +75,7 @@ class Trial:
         self.line = line
         self.demands = demands
         self.wishes = wishes
+        self.earlier = earlier
         self.settings: dict[str, Any] = {}
         for wish in self.wished("with"):
             self.settings |= wish.settings
@@ -86,10 +98,11 @@ class Trial:
         checked: CheckedPlan | None = None
         source: Source | None = None
         try:
-            reading = parse(self.text, cast(Any, self.notation), tools)
+            known = self._known(tools)
+            reading = parse(self.text, cast(Any, self.notation), tools, first_step=known.steps + 1)
             if isinstance(reading, Plan):
                 source = reading.source
-                checked = check(reading, tools, Limits(**_among(LIMITS, self.settings)))
+                checked = check(reading, tools, Limits(**_among(LIMITS, self.settings)), known)
                 found = checked.warnings
         except PlanRejected as rejected:
             found, source = rejected.diagnostics, rejected.source or source
@@ -107,6 +120,15 @@ class Trial:
         if any(wish.form not in ABOUT_TEXT for wish in self.wishes):
             _Runs(self, checked).compare()
         return checked
+
+    def _known(self, tools: ToolSet) -> Known:
+        """Return what the plan that was run before has left."""
+        if self.earlier is None:
+            return NOTHING_KNOWN
+        reading = parse(self.earlier, "json", tools)
+        assert isinstance(reading, Plan), "the plan before it is none"
+        checked = check(reading, tools)
+        return known_after(checked, asyncio.run(run_plan(checked, keep_names=True)))
 
     def _no_plan(self, reading: Plan | Prose | CannotPlan | None) -> None:
         """Compare what is no plan that may run with what is expected of it."""
@@ -226,7 +248,7 @@ class _Runs:
 
     def _in_written_order(self) -> Reference:
         checked, settings = self._fresh()
-        reference = run_in_written_order(checked, **settings, **_among(("now",), self.trial.settings))
+        reference = run_in_written_order(checked, **settings, **_among(("now", "failure"), self.trial.settings))
         expected = [wish.text for wish in self.trial.wished("asks")]
         if expected and self.asked != expected:
             self.trial.fail(f"but the questions are {self.asked!r}", self.trial.wished("asks")[0])
@@ -242,8 +264,7 @@ class _Runs:
     @property
     def _follows_written_order(self) -> bool:
         """Whether the plain interpreter, which has no clock and does not wait, can tell how the run must end."""
-        independent = self.trial.settings.get("failure") == "independent"
-        return not (independent or self.trial.wished("waits") or self._is_late())
+        return not (self.trial.wished("waits") or self._is_late())
 
     def _is_late(self) -> bool:
         """Return whether some call may take longer than it is allowed to."""
@@ -296,9 +317,10 @@ class _Runs:
 
     def _conflict(self, one: Span, other: Span) -> bool:
         effects, others = self.effects[one[0]], self.effects[other[0]]
+        tools = self.checked.tools
         if not (effects.declared and others.declared) and self._has_group:
             return False  # `parallel` may have said that these are independent
-        return any(conflict(a, b) for a in effects.accesses(one[1]) for b in others.accesses(other[1]))
+        return any(conflict(a, b) for a in tools[one[0]].accesses(one[1]) for b in tools[other[0]].accesses(other[1]))
 
     @property
     def _has_group(self) -> bool:

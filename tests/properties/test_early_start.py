@@ -1,0 +1,158 @@
+"""Calls that start while the plan arrives change nothing but the time it takes (P2, P3)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from toolplan import Agent, Plan, ToolSet, check, parse, tool
+from toolplan.agent import AgentEvent, PlanAccepted
+from toolplan.models import ScriptedModel
+from toolplan.run import EarlyStarted
+from toolplan.testing import run_in_written_order
+
+Step = dict[str, Any]
+CHANGING = {"poke", "shift", "anything"}
+
+
+class World:
+    """Cells that tools read and change, and the order of all changes of each."""
+
+    def __init__(self) -> None:
+        self.cells = {"a": 1, "b": 2, "c": 3}
+        self.log: dict[str, list[Any]] = {key: [] for key in self.cells}
+
+    def change(self, key: str, entry: Any) -> None:
+        self.cells[key] = (self.cells[key] * 31 + len(str(entry))) % 997
+        self.log[key].append((entry, self.cells[key]))
+
+    def tools(self) -> ToolSet:
+        @tool(reads="cell:{key}", runs_in="loop")
+        def peek(key: str) -> int:
+            return self.cells[key]
+
+        @tool(reads="cell", runs_in="loop")
+        def total() -> int:
+            return sum(self.cells.values())
+
+        @tool(pure=True, runs_in="loop")
+        def double(value: int) -> int:
+            return (2 * value) % 1009
+
+        @tool(pure=True, runs_in="loop")
+        def check_even(value: int) -> int:
+            if value % 2:
+                raise ValueError(f"{value} is odd")
+            return value
+
+        @tool(writes="cell:{key}", runs_in="loop")
+        def poke(key: str, value: int) -> int:
+            self.change(key, value)
+            return self.cells[key]
+
+        @tool(writes="cell", runs_in="loop")
+        def shift(value: int) -> int:
+            for key in self.cells:
+                self.change(key, value)
+            return value
+
+        @tool(runs_in="loop")
+        def anything(value: int) -> int:
+            self.change("b", value)
+            return value
+
+        return ToolSet.of([peek, total, double, check_even, poke, shift, anything])
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> list[Step]:
+    """Steps of which the first ones are mostly of the sort that may start early."""
+    names: list[str] = []
+
+    def expression() -> str:
+        name = draw(st.sampled_from([*names, ""]))
+        return f"{name} + {draw(st.integers(0, 3))}" if name else str(draw(st.integers(0, 9)))
+
+    def call(kinds: list[str]) -> Step:
+        kind = draw(st.sampled_from(kinds))
+        arguments: dict[str, Any] = {} if kind in ("peek", "total") else {"value": f"{{{expression()}}}"}
+        if kind in ("peek", "poke"):
+            known = not names or draw(st.booleans())
+            arguments["key"] = draw(st.sampled_from("abc" if known else [f"{{'abc'[{n} % 3]}}" for n in names]))
+        return {"tool_name": kind, "arguments": arguments}
+
+    reading = ["peek", "peek", "total", "double", "check_even"]
+    every = [*reading, "poke", "poke", "shift", "anything"]
+    steps: list[Step] = []
+    for number in range(draw(st.integers(1, 9))):
+        kind = draw(st.sampled_from(["call"] * 6 + ["let", "note", "if", "for", "end", "try"]))
+        inner = [call(every) for _ in range(draw(st.integers(1, 2)))] if kind in ("if", "for", "try") else []
+        test = f"({expression()}) % 2 == 0"
+        if kind == "call":
+            step = call(reading if number < 3 else every) | {"result_variable": f"r{number}"}
+            if draw(st.integers(0, 4)) == 0:
+                step["on_error"] = {"value": draw(st.integers(0, 9))}
+            steps.append(step)
+            names.append(f"r{number}")
+        elif kind == "let":
+            steps.append({"let": {f"r{number}": expression()}})
+            names.append(f"r{number}")
+        elif kind == "note":
+            steps.append({"note": f"seen {{{expression()}}}"})
+        elif kind == "if":
+            steps.append({"if": test, "then": inner, "else": [call(every)]})
+        elif kind == "for":
+            steps.append({"for_each": [1, 2], "as": f"i{number}", "do": inner})
+        elif kind == "try":
+            steps.append({"try": inner, "except": [{"note": "failed"}]})
+        else:
+            steps.append({"if": test, "then": [{"answer": f"left with {{{expression()}}}"}]})
+    steps.append({"answer": f"end {{{expression()}}}"})
+    return steps
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=plans(), rehearsal=st.none() | plans(), size=st.integers(1, 60), concurrency=st.sampled_from([1, 2, 64]))
+def test_an_early_start_changes_nothing(
+    steps: list[Step], rehearsal: list[Step] | None, size: int, concurrency: int
+) -> None:
+    text = json.dumps({"steps": steps})
+    if rehearsal is not None:  # thinking whose opening tag the server has kept: it looks like the plan at first
+        text = f"{json.dumps(rehearsal)}\n</think>\n{text}"
+    world, expected = World(), World()
+    untouched = json.dumps(world.log)
+    early: list[EarlyStarted] = []
+
+    def watch(happened: AgentEvent) -> None:
+        if isinstance(happened, EarlyStarted):
+            early.append(happened)
+        if isinstance(happened, EarlyStarted | PlanAccepted):
+            assert json.dumps(world.log) == untouched, "an effect before the plan was accepted"
+
+    model = ScriptedModel([{"text": text, "chunks": size}])
+    limits: dict[str, Any] = {"max_repairs": 0, "max_replans": 0, "max_concurrency": concurrency}
+    agent = Agent(model, world.tools(), answer="none", policy="declared", **limits)
+    result = asyncio.run(agent.run("please", watch=watch))
+
+    taken = len(early) - len(result.discarded)
+    event(f"early calls taken: {min(taken, 3)}, discarded: {min(len(result.discarded), 3)}")
+    assert not {call.tool for call in early} & CHANGING
+    if result.outcome == "rejected":
+        assert json.dumps(world.log) == untouched
+        assert taken == 0
+        return
+    tools = expected.tools()
+    plan = parse(steps, tools=tools)
+    assert isinstance(plan, Plan)
+    reference = run_in_written_order(check(plan, tools))
+    assert result.outcome == reference.outcome
+    assert (result.error or "").endswith(reference.error or "")
+    if reference.outcome == "succeeded":
+        assert result.answer == reference.text
+        assert taken == sum((step.started_seconds or 0) < 0 for step in result.steps)
+    assert world.cells == expected.cells
+    assert world.log == expected.log
