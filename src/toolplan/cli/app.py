@@ -15,14 +15,19 @@ from cyclopts import App, Parameter
 
 from toolplan.cli.options import (
     BaseUrlOption,
+    JournalOption,
     JsonOption,
     LanguageOption,
     ModelOption,
+    NoJournalOption,
     NotationOption,
     NowOption,
     PlanArgument,
+    PolicyOption,
     QuietOption,
     RequestArgument,
+    RouteOption,
+    RunArgument,
     ToolsOption,
     TraceOption,
     YesOption,
@@ -103,14 +108,30 @@ def ask(
     max_repairs: Annotated[
         int, Parameter(name="--max-repairs", help="How often a rejected plan goes back to the model.")
     ] = 2,
+    max_replans: Annotated[
+        int,
+        Parameter(name="--max-replans", help="How often the rest of a plan that stopped is asked for anew."),
+    ] = 2,
+    mode: Annotated[
+        Literal["plan", "loop", "auto"],
+        Parameter(
+            name="--mode",
+            help="plan: one plan for the whole request; loop: calls turn by turn; auto: a plan, a loop where none can "
+            "be made.",
+        ),
+    ] = "plan",
     review: Annotated[
         bool,
         flag("--review", help="Let the model read its accepted plan once more before it runs: one more inference."),
     ] = False,
+    route: RouteOption = None,
     notation: NotationOption = "json",
     language: LanguageOption = "auto",
     now: NowOption = None,
+    policy: PolicyOption = "default",
     yes: YesOption = False,
+    journal: JournalOption = None,
+    no_journal: NoJournalOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     trace: TraceOption = False,
@@ -119,12 +140,15 @@ def ask(
     from toolplan.agent import Agent
     from toolplan.cli.inputs import load_toolset, model_for, moment, read_request
     from toolplan.cli.running import Manner, carry_out
+    from toolplan.cli.runs import journal_for
     from toolplan.models import no_model_message
     from toolplan.prompt import language_of
 
     request = read_request(request)
     if max_repairs < 0:
         raise UsageError(f"`--max-repairs` is {max_repairs}; write 0 or more")
+    if max_replans < 0:
+        raise UsageError(f"`--max-replans` is {max_replans}; write 0 or more")
     spoken = language_of(request) if language == "auto" else language
     chosen = model_for(model, base_url)
     if chosen is None:
@@ -133,16 +157,21 @@ def ask(
         Agent,
         chosen,
         load_toolset(tools),
+        journal=journal_for(journal, off=no_journal),
         language=language,
         now=moment(now),
         answer=answer,
         max_repairs=max_repairs,
+        max_replans=max_replans,
+        mode=mode,
+        route=route,
         review=review,
         notation=notation,
+        policy=policy,
     )
     return carry_out(
         make_agent,
-        lambda agent, see: agent.run(request, watch=see),
+        lambda agent: agent.stream(request),
         Manner(spoken, yes, as_json, quiet, trace),
     )
 
@@ -157,7 +186,10 @@ def run(
     base_url: BaseUrlOption = None,
     language: LanguageOption = "auto",
     now: NowOption = None,
+    policy: PolicyOption = "default",
     yes: YesOption = False,
+    journal: JournalOption = None,
+    no_journal: NoJournalOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     trace: TraceOption = False,
@@ -171,13 +203,14 @@ def run(
     from toolplan.answer import cannot_text
     from toolplan.cli.inputs import load_toolset, model_for, moment, read_plan
     from toolplan.cli.running import Manner, carry_out
+    from toolplan.cli.runs import journal_for
     from toolplan.diagnostics import render_all
     from toolplan.models import no_model_message
     from toolplan.parse import CannotPlan, Prose
     from toolplan.plan import AskModel, walk
 
     chosen = model_for(model, base_url)
-    make_agent = partial(Agent, chosen, load_toolset(tools), now=moment(now))
+    make_agent = partial(Agent, chosen, load_toolset(tools), now=moment(now), policy=policy)
     spoken: Tongue = "en" if language == "auto" else language
     try:
         reading = read_plan(plan, make_agent().tools)
@@ -197,10 +230,10 @@ def run(
         raise UsageError(f"this plan has an `ask_model` step, and {no_model_message(spoken)}")
     if not quiet and not as_json:
         say(show.summary(checked.plan, checked.tools))
-    make_agent = partial(make_agent, language=spoken)
+    make_agent = partial(make_agent, language=spoken, journal=journal_for(journal, off=no_journal))
     return carry_out(
         make_agent,
-        lambda agent, see: agent.run_plan(reading, watch=see),
+        lambda agent: agent.stream_plan(reading),
         Manner(spoken, yes, as_json, quiet, trace),
     )
 
@@ -246,13 +279,23 @@ def show(
         tools_option("Tools, as for `check`; only needed where their names decide how the text is read."),
     ] = None,
     mermaid: Annotated[bool, flag("--mermaid", help="Draw it as a Mermaid flowchart.")] = False,
+    order: Annotated[
+        bool, flag("--order", help="Say what each step waits for, and why; as `explain-order`. Needs the tools.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Print a plan in its canonical form, or as a diagram."""
+    """Print a plan in its canonical form, as a diagram, or with the order of its steps."""
     from toolplan import show as printing
     from toolplan.cli.inputs import load_toolset, read_plan
+    from toolplan.cli.ordering import print_order
     from toolplan.parse import CannotPlan, Prose
 
+    if order and mermaid:
+        raise UsageError("`--order` and `--mermaid` ask for different things; give one of them")
+    if order and not tools:
+        raise UsageError("`--order` follows from what the tools declare; name them with `--tools`")
+    if order:
+        return print_order(plan, load_toolset(tools or []), as_json=as_json)
     toolset = load_toolset(tools) if tools else None
     try:
         reading = read_plan(plan, toolset)
@@ -341,6 +384,7 @@ def prompt(
     /,
     *,
     tools: ToolsOption,
+    route: RouteOption = None,
     notation: NotationOption = "json",
     language: LanguageOption = "auto",
     now: NowOption = None,
@@ -352,12 +396,15 @@ def prompt(
     from toolplan.agent import Agent
     from toolplan.cli.inputs import load_toolset, moment, read_request
     from toolplan.prompt import measure
+    from toolplan.route import Offer
 
     request = read_request(request)
     toolset = load_toolset(tools)
     time = moment(now)
-    messages = Agent(tools=toolset, notation=notation, language=language, now=time).prompt(request)
-    size = measure(toolset, request, notation=notation, language=language, now=time)
+    agent = Agent(tools=toolset, notation=notation, language=language, now=time, route=route)
+    messages = agent.prompt(request)
+    offer = Offer(agent.tools, agent.router, request)
+    size = measure(offer.tools, request, notation=notation, language=language, now=time, others=offer.others)
     if as_json:
         shown = [{"role": message.role, "content": message.content} for message in messages]
         say_json({"messages": shown, "tokens": dataclasses.asdict(size)})
@@ -369,6 +416,57 @@ def prompt(
         f"would be {size.json_schemas_with_results:,} ({size.json_schemas:,} without their results)"
     )
     return OK
+
+
+@app.command(
+    name="route",
+    sort_key=8.5,
+    help_epilogue='Example: toolplan route "明天奥斯陆会下雨吗？" --tools tools.py --top 3 --intent 下雨=get_weather',
+)
+def choose(
+    request: RequestArgument,
+    /,
+    *,
+    tools: ToolsOption,
+    top: Annotated[int, Parameter(name="--top", help="How many tools are chosen at most.")] = 10,
+    max_tokens: Annotated[
+        int | None, Parameter(name="--max-tokens", help="How many tokens the text of the chosen tools may cost.")
+    ] = None,
+    always: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--always", negative=(), consume_multiple=False, help="A tool that is always chosen. Several times."
+        ),
+    ] = None,
+    intent: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--intent",
+            negative=(),
+            consume_multiple=False,
+            help="WORD=TOOL,TOOL: a word in the request and the tools it stands for. Several times. Tools may also say "
+            "so themselves: @tool(keywords=...).",
+        ),
+    ] = None,
+    embeddings: Annotated[
+        bool, flag("--embeddings", help="Compare meanings too. Needs `pip install 'toolplan[route]'`.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Say which of the tools would be sent with a request, and why: shared words, keywords, likeness. Asks no model."""
+    from toolplan.cli.inputs import load_toolset, read_request
+    from toolplan.cli.routing import print_route
+
+    return print_route(
+        read_request(request),
+        load_toolset(tools),
+        top=top,
+        max_tokens=max_tokens,
+        always=always or (),
+        intents=intent or (),
+        embeddings=embeddings,
+        as_json=as_json,
+    )
 
 
 @app.command(sort_key=9, help_epilogue="Example: toolplan schema --tools tools.py > plan.schema.json")
@@ -387,6 +485,188 @@ def schema(
 
     say_json(plan_schema(load_toolset(tools), strict=strict))
     return OK
+
+
+@app.command(
+    name="explain-order", sort_key=5.5, help_epilogue="Example: toolplan explain-order plan.json --tools tools.py"
+)
+def explain_order(
+    plan: PlanArgument,
+    /,
+    *,
+    tools: ToolsOption,
+    everything: Annotated[
+        bool, flag("--all", help="Also the waits that follow from others, which are left out otherwise.")
+    ] = False,
+    failure: Annotated[
+        Literal["written-order", "independent"],
+        Parameter(name="--failure", help="What a failure means, as for an `Agent`."),
+    ] = "written-order",
+    as_json: JsonOption = False,
+) -> int:
+    """Say what each step of a plan waits for, and why: values, effects, states, failures, ends. Runs nothing."""
+    from toolplan.cli.inputs import load_toolset
+    from toolplan.cli.ordering import print_order
+
+    return print_order(plan, load_toolset(tools), failure=failure, everything=everything, as_json=as_json)
+
+
+@app.command(
+    sort_key=9.5,
+    help_epilogue="Example: toolplan policy test plan.json --tools tools.py --request 'pay Ann 20'; "
+    "toolplan policy show default",
+)
+def policy(
+    action: Annotated[
+        Literal["test", "show"],
+        Parameter(help="test: say of each call of a plan what the policy does and why; show: print a policy."),
+    ],
+    what: Annotated[str, Parameter(help="test: a file with a plan, or -; show: a policy's name or TOML file.")],
+    /,
+    *,
+    tools: Annotated[list[str] | None, tools_option("Tools, as for `check`. Needed by `test`.")] = None,
+    policy: PolicyOption = "default",
+    request: Annotated[
+        str | None,
+        Parameter(
+            name="--request",
+            help="What was asked for: then the plan counts as a model's, whose words were said if they are in it.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Say what a policy does with each call of a plan, and which rule decides; or print a policy. Runs nothing."""
+    from toolplan.cli.inputs import load_toolset
+    from toolplan.cli.policies import show_policy, try_policy
+
+    if action == "show":
+        return show_policy(what, as_json=as_json)
+    if not tools:
+        raise UsageError("`policy test` needs the tools of the plan; name them with `--tools`")
+    return try_policy(what, load_toolset(tools), policy, request, as_json=as_json)
+
+
+@app.command(sort_key=3.1, help_epilogue="Example: toolplan runs 3f2a")
+def runs(
+    run: Annotated[
+        str | None, Parameter(help="One run, to see what is written of it; without it all are listed.")
+    ] = None,
+    /,
+    *,
+    limit: Annotated[int, Parameter(name="--limit", help="How many of the newest runs are listed.")] = 20,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """List the runs in the journal, or show one of them and what it waits for."""
+    from toolplan.cli.runs import list_runs, show_run
+
+    if run is not None:
+        return show_run(journal, run, as_json=as_json)
+    return list_runs(journal, limit=limit, as_json=as_json)
+
+
+@app.command(sort_key=3.2, help_epilogue="Example: toolplan resume 3f2a --tools tools.py")
+def resume(
+    run: RunArgument,
+    /,
+    *,
+    tools: ToolsOption,
+    plan: Annotated[
+        str | None,
+        Parameter(name="--plan", help="The plan of the run, where it holds secrets: they are not written down."),
+    ] = None,
+    accept_changes: Annotated[
+        bool, flag("--accept-changes", help="Go on although tools or the version of toolplan are not what they were.")
+    ] = False,
+    model: ModelOption = None,
+    base_url: BaseUrlOption = None,
+    policy: PolicyOption = "default",
+    language: LanguageOption = "auto",
+    yes: YesOption = False,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    trace: TraceOption = False,
+) -> int:
+    """Go on with a run whose process has ended, or that waited for you. Nothing that has finished is done again."""
+    from toolplan.agent import Agent
+    from toolplan.cli.inputs import load_toolset, model_for, read_text
+    from toolplan.cli.running import Manner, carry_out
+    from toolplan.cli.runs import begun_of, journal_at
+
+    spoken = _spoken(language, begun_of(journal, run))
+    given = read_text(plan, "a plan")[0] if plan is not None else None
+    toolset = load_toolset(tools)
+    chosen = model_for(model, base_url)
+    make_agent = partial(Agent, chosen, toolset, language=language, policy=policy, journal=journal_at(journal))
+    return carry_out(
+        make_agent,
+        lambda agent: agent.stream_resume(run, plan=given, accept_changes=accept_changes),
+        Manner(spoken, yes, as_json, quiet, trace),
+    )
+
+
+@app.command(sort_key=3.3, help_epilogue='Example: toolplan approve 3f2a --deny "not this customer"')
+def approve(
+    run: RunArgument,
+    /,
+    *,
+    step: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--step",
+            negative=(),
+            consume_multiple=False,
+            help="Only the calls of this step. May be given several times.",
+        ),
+    ] = None,
+    deny: Annotated[str | None, Parameter(name="--deny", help="Refuse it instead, for this reason.")] = None,
+    whole: Annotated[
+        bool, flag("--for-run", help="Also later calls of the same tools that ask for the same reason in this run.")
+    ] = False,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Allow what a run asks for, or refuse it. `resume` goes on with it."""
+    from toolplan.cli import runs as stored
+
+    return stored.approve(journal, run, step or (), deny, whole, as_json=as_json)
+
+
+@app.command(sort_key=3.4, help_epilogue='Example: toolplan answer 3f2a "the second one"')
+def answer(
+    run: RunArgument,
+    text: Annotated[str, Parameter(help="The answer.")],
+    /,
+    *,
+    step: Annotated[str | None, Parameter(name="--step", help="The step that asks, where several do.")] = None,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Answer the question of a plan that a run waits for. `resume` goes on with it."""
+    from toolplan.cli import runs as stored
+
+    return stored.answer(journal, run, text, step, as_json=as_json)
+
+
+@app.command(sort_key=3.5, help_epilogue="Example: toolplan resolve 3f2a s2 happened --result '{\"id\": 7}'")
+def resolve(
+    run: RunArgument,
+    step: Annotated[str, Parameter(help="The step whose effect it is.")],
+    how: Annotated[Literal["happened", "did-not-happen", "fail"], Parameter(help="What you have found out.")],
+    /,
+    *,
+    result: Annotated[
+        str | None, Parameter(name="--result", help="What the call would have returned, as JSON.")
+    ] = None,
+    reason: Annotated[str | None, Parameter(name="--reason", help="Why it counts as failed.")] = None,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Say whether an effect has happened that was under way when the process ended. `resume` goes on with the run."""
+    from toolplan.cli import runs as stored
+
+    return stored.resolve(journal, run, step, how, result, reason, as_json=as_json)
 
 
 @app.command(sort_key=10, help_epilogue="Example: toolplan explain TP302")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cyclopts import CycloptsError
@@ -20,7 +21,6 @@ from toolplan.cli.streams import OutputFailed, results_apart, set_encoding, stre
 from toolplan.errors import ToolplanError, UsageError
 
 if TYPE_CHECKING:
-    from multiprocessing.process import BaseProcess
     from threading import Thread
 
 __all__ = ["main"]
@@ -37,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     set_encoding()
     tokens = list(sys.argv[1:] if arguments is None else arguments)
     earlier = frozenset(_calls())
-    with results_apart():
+    ended_by: list[int] = []
+    with results_apart(), _as_ctrl_c(ended_by):
         try:
             code = _run(tokens)
         except BrokenPipeError:  # whoever read our output has seen enough
@@ -47,7 +48,31 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             code = FAILED
         except KeyboardInterrupt:  # another one, while the outcome of the first was printed
             code = INTERRUPTED
+        if ended_by and code == INTERRUPTED:
+            code = 128 + ended_by[0]
         _leave(code, earlier)
+
+
+@contextlib.contextmanager
+def _as_ctrl_c(ended_by: list[int]) -> Generator[None]:
+    """Let the signals that ask a program to end do what Ctrl-C does, and note which one it was."""
+    asking = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    is_main = threading.current_thread() is threading.main_thread()
+    taken = [number for number in asking if is_main and signal.getsignal(number) is signal.SIG_DFL]
+
+    def end(number: int, frame: object) -> None:
+        ended_by.append(number)
+        if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):  # a shell has put us in the background
+            raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+
+    for number in taken:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _run(tokens: list[str]) -> int:
@@ -99,7 +124,7 @@ def _unexpected(error: Exception) -> str:
     return f"unexpected {what}\n{hint}"
 
 
-def _leave(code: int, earlier: frozenset[Thread | BaseProcess]) -> NoReturn:
+def _leave(code: int, earlier: frozenset[Thread]) -> NoReturn:
     """End the process, without the calls that cannot be ended: Python would wait for their threads.
 
     `earlier` are those of somebody who was here before us.
@@ -114,17 +139,13 @@ def _leave(code: int, earlier: frozenset[Thread | BaseProcess]) -> NoReturn:
         warn("toolplan: a call was still running; it was ended with the program")
     except KeyboardInterrupt:
         code = INTERRUPTED
-    for call in _calls():
-        if not isinstance(call, threading.Thread):
-            call.kill()  # it would outlive us
+    if "toolplan.run.processes" in sys.modules:
+        from toolplan.run import end_workers
+
+        end_workers()  # they would outlive us
     os._exit(code)
 
 
-def _calls() -> list[Thread | BaseProcess]:
-    """Return the threads and processes in which tools run."""
-    threads = [thread for thread in threading.enumerate() if thread.name.startswith("toolplan")]
-    if "multiprocessing" not in sys.modules:
-        return [*threads]
-    import multiprocessing
-
-    return [*multiprocessing.active_children(), *threads]
+def _calls() -> list[Thread]:
+    """Return the threads in which tools run, or in which somebody waits for a tool that runs in a process."""
+    return [thread for thread in threading.enumerate() if thread.name.startswith("toolplan")]

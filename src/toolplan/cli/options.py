@@ -8,14 +8,19 @@ from cyclopts import Parameter
 
 __all__ = [
     "BaseUrlOption",
+    "JournalOption",
     "JsonOption",
     "LanguageOption",
     "ModelOption",
+    "NoJournalOption",
     "NotationOption",
     "NowOption",
     "PlanArgument",
+    "PolicyOption",
     "QuietOption",
     "RequestArgument",
+    "RouteOption",
+    "RunArgument",
     "ToolsOption",
     "TraceOption",
     "YesOption",
@@ -49,8 +54,9 @@ ModelOption: TypeAlias = Annotated[
     str | None,
     Parameter(
         name=("--model", "-m"),
-        help="PROVIDER:NAME such as openai:gpt-5-mini or ollama:qwen3:8b, or scripted:FILE.jsonl for replies from a "
-        "file. Without it: what TOOLPLAN_MODEL says.",
+        help="PROVIDER:NAME such as openai:gpt-5-mini or ollama:qwen3:8b, local:smollm2 or local:FILE.gguf for a model "
+        "that is started here, or scripted:FILE.jsonl for replies from a file. Several, with commas between them, are "
+        "asked in turn until one answers. Without it: what TOOLPLAN_MODEL says.",
     ),
 ]
 BaseUrlOption: TypeAlias = Annotated[
@@ -68,7 +74,37 @@ NotationOption: TypeAlias = Annotated[
 NowOption: TypeAlias = Annotated[
     str | None, Parameter(name="--now", help="ISO time that the plan sees as `now`, instead of the clock's.")
 ]
+PolicyOption: TypeAlias = Annotated[
+    str,
+    Parameter(
+        name="--policy",
+        help="Which calls run, which ask, which never run. default: what nobody said, or other people's text may have "
+        "chosen, asks; cautious: every effect asks; declared: what the tools declare; or a TOML file.",
+    ),
+]
+RouteOption: TypeAlias = Annotated[
+    int | None,
+    Parameter(
+        name="--route",
+        help="Send only so many tools, those that fit the request best (see `toolplan route`). A plan that needs "
+        "others is asked for again with these. Without it all tools are sent.",
+    ),
+]
 YesOption: TypeAlias = Annotated[bool, flag("--yes", "-y", help="Allow every call that needs a person's approval.")]
+JournalOption: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        name="--journal",
+        help="The file that runs are written to, so that they can be resumed. Without it: what TOOLPLAN_JOURNAL says, "
+        "else one in the folder where your system keeps the state of programs.",
+    ),
+]
+NoJournalOption: TypeAlias = Annotated[
+    bool, flag("--no-journal", help="Write nothing down; the run cannot be resumed.")
+]
+RunArgument: TypeAlias = Annotated[
+    str, Parameter(help="The id of a run, or its beginning; `toolplan runs` lists them.")
+]
 JsonOption: TypeAlias = Annotated[
     bool, flag("--json", help="Print one JSON document on standard output, nothing else.")
 ]

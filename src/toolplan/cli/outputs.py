@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from toolplan.errors import PlanRejected
     from toolplan.parse import CannotPlan, Prose
     from toolplan.plan import Plan
+    from toolplan.values import Json
 
 __all__ = [
     "FAILED",
@@ -59,15 +60,28 @@ def print_result(result: Result, language: Tongue, *, as_json: bool) -> int:
         say(result.answer)
     if result.outcome == "waiting" and result.approvals:
         steps = words["join"].join(f"{call.step} ({call.tool})" for call in result.approvals)
-        warn(words["needs_approval"].format(steps=steps))
+        has_run = any(step.outcome == "succeeded" for step in result.steps)
+        warn(words["needs_approval_rest" if has_run else "needs_approval"].format(steps=steps))
+        for call in result.approvals:
+            warn(f"  {call.step}  {call.tool}: {call.reason}")
         warn(words["how_to_approve"])
-    elif result.outcome == "waiting":
+    elif result.outcome == "waiting" and not all(_is_unknown(question) for question in result.waits_for or ({},)):
         warn(words["needs_answer"])
     elif result.outcome == "rejected" and result.approvals:
         warn(words["not_approved"])
     elif result.error and (result.outcome == "succeeded" or not result.answer):
         warn(result.error)
+    if result.waits_for and result.mode_used == "loop":
+        warn(words["loop_ends"])
+    elif result.waits_for:
+        from toolplan.cli.runs import how_to_go_on
+
+        warn(how_to_go_on(result.run_id, result.waits_for, words))
     return code
+
+
+def _is_unknown(question: Json) -> bool:
+    return isinstance(question, dict) and question.get("kind") == "unknown"
 
 
 def print_rejection(rejection: PlanRejected, *, as_json: bool, in_one_line: bool = False) -> int:

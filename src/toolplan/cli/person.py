@@ -8,21 +8,19 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeAlias
 
-from toolplan.check import CheckedPlan
+from toolplan.approval import Card, Decision
 from toolplan.cli.streams import warn
 from toolplan.cli.words import WORDS, Tongue
 from toolplan.expressions import Fields, Literal
 from toolplan.policy import PlannedCall
-from toolplan.show.words import operand_text
 
 __all__ = ["Person", "is_there"]
 
 Pause: TypeAlias = Callable[[], AbstractContextManager[None]]
 """Takes a live view off the terminal while a question is asked."""
 
-LONGEST = 2000
-"""Characters of one argument that are shown to whoever has to approve it."""
-
+EACH = frozenset({"e", "each", "逐次", "逐个"})
+NO = frozenset({"n", "no", "否", "不", "不行", "不允许", "拒绝"})
 YES = frozenset({"y", "yes", "是", "是的", "好", "好的", "允许", "可以"})
 
 
@@ -35,24 +33,31 @@ class Person:
     """Whoever sits at the terminal. `pause` clears it for a question."""
 
     def __init__(self, language: Tongue, pause: Pause) -> None:
+        self._language: Tongue = language
         self._words = WORDS[language]
         self._pause = pause
         self._turn = asyncio.Lock()  # questions of steps that run side by side are asked one after the other
 
-    async def approve(self, calls: Sequence[PlannedCall], checked: CheckedPlan) -> bool:
-        """Show the calls with all their arguments and ask once about all of them; only a clear yes allows them."""
+    async def approve(self, calls: Sequence[PlannedCall], card: Card) -> bool | Decision:
+        """Show the card and ask once about all of its calls; only a clear yes allows them.
+
+        "n" and some words are a refusal with a reason; "e" asks again before each call, with its values.
+        """
         words = self._words
-        with self._pause():
-            warn(f"\n{words['approve']}\n")
-            for call in calls:
-                warn(f"  {call.step}  {call.tool}  [{self._changes(call, checked)}]")
-                for name, value in call.arguments.fields:
-                    warn(f"      {name}: {operand_text(value, LONGEST)}")
-            if not all(_is_known(call.arguments) for call in calls):
-                warn(f"\n{words['open']}")
-            question = words["allow_one"] if len(calls) == 1 else words["allow_all"].format(count=len(calls))
-            answer = await _line(f"\n{question}")
-        return (answer or "").strip().casefold() in YES
+        values_come_later = card.about == "plan" and not all(_is_known(call.arguments) for call in calls)
+        async with self._turn:
+            with self._pause():
+                warn(f"\n{card.to_text(self._language)}\n")
+                if values_come_later:
+                    warn(words["each"])
+                question = words["allow_one"] if len(calls) == 1 else words["allow_all"].format(count=len(calls))
+                answer = (await _line(question) or "").strip()
+        word, _, rest = answer.partition(" ")
+        if answer.casefold() in YES:
+            return True
+        if values_come_later and answer.casefold() in EACH:
+            return Decision.allow(each_call=True)
+        return Decision.deny(rest.strip()) if word.casefold() in NO and rest.strip() else False
 
     async def answer(self, question: str) -> str | None:
         """Return the answer to a question of the plan, or None when there is none to be had."""
@@ -60,22 +65,6 @@ class Person:
             with self._pause():
                 line = await _line(f"\n{question}\n> ")
         return None if line is None else line.strip()
-
-    def _changes(self, call: PlannedCall, checked: CheckedPlan) -> str:
-        if not checked.tools[call.tool].effects.declared:
-            return self._words["anything"]
-        if not call.writes:
-            return self._words["nothing"]
-        named = (_named(resource, call.arguments) for resource in call.writes)
-        return self._words["changes"].format(what=self._words["join"].join(named))
-
-
-def _named(resource: str, arguments: Fields) -> str:
-    """Return the name of a resource with those arguments put in that are known already."""
-    for name, value in arguments.fields:
-        if isinstance(value, Literal) and isinstance(value.value, str | int):
-            resource = resource.replace(f"{{{name}}}", str(value.value))
-    return resource
 
 
 def _is_known(arguments: Fields) -> bool:

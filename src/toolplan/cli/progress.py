@@ -6,14 +6,16 @@ A view is told every event and never fails: when nobody can read it any more, it
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from toolplan.agent import AgentEvent, ModelAsked, ModelReplied, PlanAccepted, PlanRefused, ReplyStreamed
+from toolplan.agent import AgentEvent, ModelAsked, ModelReplied, PlanAccepted, PlanRefused, Replanning, ReplyStreamed
+from toolplan.agent_events import CallRefused, ModeChosen, ReplyStartsOver, ToolsShown
 from toolplan.cli.streams import printable
 from toolplan.cli.words import PURPOSES, WORDS, Tongue, count
-from toolplan.run import NoteShown, StepFinished, StepProgress, StepStarted
+from toolplan.run import EarlyDiscarded, EarlyStarted, NoteShown, RunStarted, StepFinished, StepProgress, StepStarted
 
 if TYPE_CHECKING:
     from toolplan.diagnostics import Diagnostic
@@ -79,6 +81,11 @@ class _Lines:
         self._language: Tongue = language
         self._trace = trace
         self._reply: list[str] = []
+        self._began = time.perf_counter()
+        self._is_new = True
+        self._has_early = False
+        self._run_began = 0.0
+        """When the run began, by the clock of the request, which is the one that calls before the run are told by."""
 
     def see(self, event: AgentEvent) -> None:
         try:
@@ -91,6 +98,7 @@ class _Lines:
         return nullcontext()
 
     def _lines(self, event: AgentEvent) -> list[str]:
+        self._keep_time(event)
         language, words, room = self._language, WORDS[self._language], None if self._trace else ROOM
         match event:
             case ModelAsked(messages=messages):
@@ -99,27 +107,49 @@ class _Lines:
                 return [asking_text(event, language) + " ...", *(shown if self._trace else [])]
             case ReplyStreamed(text=text):
                 self._reply.append(text)
+            case ReplyStartsOver():
+                self._reply = []
             case ModelReplied():
                 reply = [words["reply"], "".join(self._reply)] if self._trace and self._reply else []
                 return [*reply, "  " + cost_text(event, language)]
             case PlanAccepted():
                 return self._accepted(event)
-            case PlanRefused():
+            case PlanRefused() | Replanning() | ModeChosen() | CallRefused() | ToolsShown():
                 return remark_text(event, language, whole=self._trace)
             case StepStarted(step=step, at_seconds=at, attempt=attempt):
                 start = words["start"] if attempt == 1 else words["again"]
-                return [f"{at:8.3f}s  {_padded(start)}  {step}  {call_text(event, room)}"]
+                return [f"{self._time(at)}  {_padded(start)}  {step}  {call_text(event, room)}"]
+            case EarlyStarted(step=step, at_seconds=at):
+                return [f"{at:8.3f}s  {_padded(words['early'])}  {step}  {call_text(event, room)}"]
+            case EarlyDiscarded(record=record):
+                at = record.finished_seconds or 0.0
+                return [f"{at:8.3f}s  {_padded(words['unused'])}  {record.id}  {record.tool}"]
             case StepProgress(step=step, message=message, at_seconds=at):
-                return [f"{at:8.3f}s  {_padded('...')}  {step}  {one_line(message, room)}"]
+                return [f"{self._time(at)}  {_padded('...')}  {step}  {one_line(message, room)}"]
             case StepFinished(record=record):
                 at = record.finished_seconds or 0.0
                 ending = words.get(record.outcome, words["done"])
-                return [f"{at:8.3f}s  {_padded(ending)}  {record.id}  {record.tool} -> {outcome_text(record, room)}"]
+                return [
+                    f"{self._time(at)}  {_padded(ending)}  {record.id}  {record.tool} -> {outcome_text(record, room)}"
+                ]
             case NoteShown():
                 return remark_text(event, language)
             case _:
                 pass
         return []
+
+    def _keep_time(self, event: AgentEvent) -> None:
+        """Note when the request began, and its run: from a first early call on, all times are those of the request."""
+        if self._is_new:
+            self._began, self._is_new = time.perf_counter(), False
+        if isinstance(event, EarlyStarted):
+            self._has_early = True
+        elif isinstance(event, RunStarted) and self._has_early and not self._run_began:
+            self._run_began = time.perf_counter() - self._began
+
+    def _time(self, at: float) -> str:
+        """Return a time of the run as a column; a call that began before the run began at its beginning at least."""
+        return f"{max(0.0, self._run_began + at):8.3f}s"
 
     def _accepted(self, event: PlanAccepted) -> list[str]:
         lines = remark_text(event, self._language, whole=self._trace)
@@ -145,7 +175,12 @@ def cost_text(event: ModelReplied, language: Tongue) -> str:
     return text + (words["estimated"] if usage.estimated else "")
 
 
-def remark_text(event: PlanAccepted | PlanRefused | NoteShown, language: Tongue, *, whole: bool = False) -> list[str]:
+def remark_text(
+    event: PlanAccepted | PlanRefused | Replanning | ModeChosen | CallRefused | ToolsShown | NoteShown,
+    language: Tongue,
+    *,
+    whole: bool = False,
+) -> list[str]:
     """Return the lines that say what became of a plan, or what it wants to have said.
 
     Diagnostics are given in a line each, unless `whole`; a rejected plan's are part of the result anyway.
@@ -159,6 +194,15 @@ def remark_text(event: PlanAccepted | PlanRefused | NoteShown, language: Tongue,
         case PlanRefused(rejection=rejection, attempt=attempt):
             found, source = rejection.diagnostics, rejection.source
             lines = [words["refused"].format(attempt=attempt)]
+        case Replanning(number=number, reason=reason, step=step):
+            said = words["replanning_step" if step else "replanning"]
+            return [said.format(number=number, step=step, reason=one_line(reason, None if whole else ROOM))]
+        case ModeChosen(reason=reason):
+            return [words["looping"].format(reason=one_line(reason, None if whole else ROOM))]
+        case CallRefused(tool=tool, reason=reason):
+            return [words["not_made"].format(tool=tool, reason=one_line(reason, None if whole else ROOM))]
+        case ToolsShown(tools=tools, reason=reason):
+            return [words["shown"].format(tools=words["join"].join(tools), reason=reason)]
         case NoteShown(text=text):
             return [words["note"].format(text=text)]
     if whole and found:
@@ -172,7 +216,7 @@ def _head(diagnostic: Diagnostic) -> str:
     return f"{diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"
 
 
-def call_text(event: StepStarted, room: int | None = None) -> str:
+def call_text(event: StepStarted | EarlyStarted, room: int | None = None) -> str:
     """Return a call as a line of text, cut to `room` characters."""
     return one_line(f"{event.tool}({_arguments(event.arguments)})", room)
 

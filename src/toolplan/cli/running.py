@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from toolplan.agent import Agent, AgentEvent, ModelAsked, ModelReplied, PlanAccepted, Result
-from toolplan.answer import failure_text
-from toolplan.check import CheckedPlan
+from toolplan.agent import Agent, AgentEvent, Result
+from toolplan.approval import Card
 from toolplan.cli.outputs import INTERRUPTED, print_result
 from toolplan.cli.person import Person, is_there
 from toolplan.cli.progress import watching
 from toolplan.cli.streams import warn
 from toolplan.cli.words import WORDS, Tongue
 from toolplan.errors import ModelError
-from toolplan.models import Usage
-from toolplan.plan import Plan
 from toolplan.policy import PlannedCall
-from toolplan.run import StepFinished, StepStarted
-from toolplan.schedule import StepRecord
+from toolplan.stream import AgentStream
 
 __all__ = ["Manner", "carry_out"]
 
 See: TypeAlias = Callable[[AgentEvent], None]
-Work: TypeAlias = Callable[[Agent, See], Awaitable[Result]]
-"""What an agent is to do; it is told whom to tell every event."""
+Work: TypeAlias = Callable[[Agent], AgentStream]
+"""What an agent is to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +55,7 @@ def carry_out(make_agent: Callable[..., Agent], work: Work, manner: Manner) -> i
     return INTERRUPTED if interrupted else code
 
 
-def _allow_all(calls: Sequence[PlannedCall], checked: CheckedPlan) -> bool:
+def _allow_all(calls: Sequence[PlannedCall], card: Card) -> bool:
     return True
 
 
@@ -77,67 +72,31 @@ def _result_of(agent: Agent, work: Work, see: See, language: Tongue) -> Result:
 
     Raises `_Interrupted` on Ctrl-C, after everything that can be ended has ended.
     """
-    memory = _Memory(agent)
-
-    def told(event: AgentEvent) -> None:
-        memory.keep(event)
-        see(event)
+    stream = work(agent)
+    interrupted = WORDS[language]["interrupted"]
 
     async def main() -> Result:
+        seen = 0
         try:
-            return await work(agent, told)
+            async with stream as run:
+                try:
+                    async for event in run:
+                        seen += 1
+                        see(event)
+                except asyncio.CancelledError:  # Ctrl-C; how the calls in flight end is worth seeing, too
+                    run.cancel(interrupted)
+                    async for event in run.events(after=seen):
+                        see(event)
+                    raise
+                return await run.result()
         finally:
             await agent.close()
 
     try:
         return asyncio.run(main())
     except ModelError as error:
-        return memory.result(error.message, language)
+        return stream.so_far("failed", error.message, language)
     except SystemExit as error:  # a tool called `sys.exit`
-        return memory.result(f"a tool ended the program (SystemExit: {error.code})", language)
+        return stream.so_far("failed", f"a tool ended the program (SystemExit: {error.code})", language)
     except KeyboardInterrupt:
-        raise _Interrupted(memory.result(WORDS[language]["interrupted"], language)) from None
-
-
-class _Memory:
-    """What has happened so far, for a request that does not come to its own end."""
-
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-        self._steps: dict[str, StepRecord] = {}
-        self._inferences = 0
-        self._usage = Usage()
-        self._plan: Plan | None = None
-
-    def keep(self, event: AgentEvent) -> None:
-        match event:
-            case ModelAsked():
-                self._inferences += 1
-            case ModelReplied(usage=usage):
-                self._usage += usage
-            case PlanAccepted(checked=checked):
-                self._plan = checked.plan
-            case StepStarted(step=step, tool=tool, arguments=arguments, at_seconds=at):
-                self._steps[step] = StepRecord(step, tool, arguments=arguments, started_seconds=at)
-            case StepFinished(record=record):
-                self._steps[record.id] = record
-            case _:
-                pass
-
-    def result(self, error: str, language: Tongue) -> Result:
-        """Return a failed result: `error`, and every step as far as it got."""
-        steps = [self._settled(step) for step in self._steps.values()]
-        changing = frozenset(tool.name for tool in self._agent.tools if tool.effects.has_effects)
-        answer = failure_text(error, None, steps, changing, language)
-        source = self._plan.source if self._plan else None
-        return Result(
-            "failed", answer, tuple(steps), self._inferences, self._usage, plan=self._plan, error=error, source=source
-        )
-
-    def _settled(self, step: StepRecord) -> StepRecord:
-        """Return the record of a step that was cut off as what is known of it: nothing, if it may change something."""
-        if step.outcome != "running":
-            return step
-        tool = self._agent.tools.get(step.tool)
-        unknown = tool is not None and tool.effects.has_effects
-        return dataclasses.replace(step, outcome="unknown" if unknown else "cancelled", error="interrupted")
+        raise _Interrupted(stream.so_far("cancelled", interrupted, language)) from None

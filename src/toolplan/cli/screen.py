@@ -21,11 +21,12 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from toolplan.agent import AgentEvent, ModelAsked, ModelReplied, PlanAccepted, PlanRefused, ReplyStreamed
+from toolplan.agent import AgentEvent, ModelAsked, ModelReplied, PlanAccepted, PlanRefused, Replanning, ReplyStreamed
+from toolplan.agent_events import CallRefused, ModeChosen, ReplyStartsOver, ToolsShown
 from toolplan.cli.progress import asking_text, call_text, cost_text, one_line, outcome_text, remark_text
 from toolplan.cli.streams import printable
 from toolplan.cli.words import WORDS, Tongue
-from toolplan.run import NoteShown, StepFinished, StepProgress, StepStarted
+from toolplan.run import EarlyDiscarded, EarlyFinished, EarlyStarted, NoteShown, StepFinished, StepProgress, StepStarted
 
 if TYPE_CHECKING:
     from toolplan.schedule import StepRecord
@@ -75,6 +76,7 @@ class _Row:
     started: float
     progress: str = ""
     record: StepRecord | None = None
+    is_early: bool = False
 
 
 @dataclass(slots=True)
@@ -174,18 +176,36 @@ class Screen:
                 self._asking = _Asking(asking_text(event, self._language), time.perf_counter())
             case ReplyStreamed(text=text) if self._asking is not None:
                 self._asking.reply += text
+            case ReplyStartsOver() if self._asking is not None:
+                self._asking.reply = ""
             case ModelReplied() if self._asking is not None and event.purpose != "ask_model":
                 asking, self._asking = self._asking, None
                 head = Text.assemble(("✓ ", "green"), asking.text, ("  " + cost_text(event, self._language), "dim"))
                 return [head]
-            case PlanAccepted() | PlanRefused() | NoteShown():
+            case (
+                PlanAccepted()
+                | PlanRefused()
+                | Replanning()
+                | ModeChosen()
+                | CallRefused()
+                | ToolsShown()
+                | NoteShown()
+            ):
                 first, *rest = remark_text(event, self._language)
-                sign = ("✗ ", "red") if isinstance(event, PlanRefused) else ("✓ ", "green")
+                sign = ("✓ ", "green") if isinstance(event, PlanAccepted) else ("✗ ", "red")
                 head = Text(printable(first)) if isinstance(event, NoteShown) else Text.assemble(sign, printable(first))
                 return [head, *(Text(printable(line), "dim") for line in rest)]
-            case StepStarted(step=step):
+            case EarlyFinished(record=record):
+                if row := self._rows.get(record.id):
+                    row.progress = self._words["early_done"]
+            case EarlyDiscarded(record=record):
+                if (row := self._rows.get(record.id)) and row.is_early:
+                    del self._rows[record.id]
+                    return [Text("  " + self._words["for_nothing"].format(call=row.call), "dim", no_wrap=True)]
+            case EarlyStarted(step=step) | StepStarted(step=step):
                 self._width = max(self._width, Text(step).cell_len)
-                self._rows[step] = _Row(step, call_text(event, 400), time.perf_counter())
+                early = isinstance(event, EarlyStarted)
+                self._rows[step] = _Row(step, call_text(event, 400), time.perf_counter(), is_early=early)
             case StepProgress(step=step, message=message):
                 if row := self._rows.get(step):
                     row.progress = one_line(message, 200)

@@ -134,7 +134,7 @@ def files(
         """
         return below.search(text, folder, pattern, limit)
 
-    @tool(writes="files", approval=approval)
+    @tool(writes="files", approval=approval, guarded="path")
     def write_file(path: str, text: str, mode: Literal["create", "overwrite", "append"] = "create") -> Written:
         """Writes a text file. Folders that are missing are made.
 

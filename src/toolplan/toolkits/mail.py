@@ -78,7 +78,7 @@ def mail(
     folder = None if outbox is None else Path(outbox)
     server = _server(smtp) if isinstance(smtp, str) else smtp
 
-    @tool(writes="mailbox:{to}", approval=approval, idempotent=folder is not None)
+    @tool(writes="mailbox:{to}", approval=approval, guarded="to", idempotent=folder is not None)
     def send_email(  # noqa: D417 - the docstring is for the model, which does not see `ctx`
         ctx: ToolContext, to: str | list[str], subject: str, body: str
     ) -> Receipt:

@@ -79,7 +79,9 @@ BAD_PLAN = {
     "answer": "{v.city}",
 }
 ANSWER_KEYS = frozenset({"outcome", "answer", "inferences", "usage", "steps", "diagnostics", "plan"})
-STEP_KEYS = frozenset({"id", "tool", "arguments", "outcome", "result", "error", "started_seconds", "finished_seconds"})
+STEP_KEYS = frozenset(
+    {"id", "tool", "arguments", "outcome", "result", "error", "started_seconds", "finished_seconds", "sources"}
+)
 
 
 @dataclass(frozen=True)

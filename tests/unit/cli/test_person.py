@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from toolplan import CheckedPlan, ToolSet, check, parse, tool
+from toolplan.approval import Card, Decision
 from toolplan.cli.person import Person
-from toolplan.policy import review
+from toolplan.policy import Situation, review, shipped_policy
 
 
 @tool(writes="mailbox:{to}", approval="ask")
@@ -40,6 +41,10 @@ PLAN = """{"steps": [
 def checked() -> CheckedPlan:
     plan = parse(PLAN, tools=TOOLS)
     return check(plan, TOOLS)  # type: ignore[arg-type]
+
+
+def card_of(checked: CheckedPlan) -> Card:
+    return Card.of(checked, review(checked.plan, TOOLS, shipped_policy("declared"), Situation()))
 
 
 @pytest.fixture
@@ -74,31 +79,48 @@ class Pauses:
 )
 async def test_only_a_clear_yes_allows(typed, checked, answer, allowed) -> None:
     typed(answer)
-    assert await Person("en", Pauses()).approve(review(checked.plan, TOOLS).asks, checked) is allowed
+    card = card_of(checked)
+    assert await Person("en", Pauses()).approve(card.asks, card) is allowed
+
+
+@pytest.mark.parametrize(
+    ("answer", "decision"),
+    [("e\n", Decision.allow(each_call=True)), ("n not today\n", Decision.deny("not today"))],
+)
+async def test_other_answers(typed, checked, answer, decision) -> None:
+    typed(answer)
+    card = card_of(checked)
+    assert await Person("en", Pauses()).approve(card.asks, card) == decision
 
 
 async def test_what_is_shown_before_somebody_decides(typed, checked, capsys: pytest.CaptureFixture[str]) -> None:
     typed("y\n")
     pauses = Pauses()
-    await Person("en", pauses).approve(review(checked.plan, TOOLS).asks, checked)
+    card = card_of(checked)
+    await Person("en", pauses).approve(card.asks, card)
     assert pauses.count == 1
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err == (
         "\nThis plan asks for your approval before anything runs:\n\n"
         "  s1  open_safe  [changes nothing]\n"
+        '      asks: its tool is declared with approval="ask"\n'
         "  s2  send_email  [changes mailbox:me@example.com]\n"
         '      to: "me@example.com"\n'
-        '      body: "found: {gold}"\n'
+        '      body: "found: {gold}"   (from s1 (open_safe))\n'
+        '      asks: its tool is declared with approval="ask"\n'
         "  s3  reboot  [may change anything]\n"
+        '      asks: its tool is declared with approval="ask"\n'
         "\nWhat stands in braces comes from earlier steps.\n"
-        "\nAllow all 3? [y/N] "
+        "\ne: ask again before each call, with the values that come from earlier steps\n"
+        "Allow all 3? [y/N] "
     )
 
 
 async def test_an_approval_in_chinese(typed, checked, capsys: pytest.CaptureFixture[str]) -> None:
     typed("好\n")
-    assert await Person("zh", Pauses()).approve(review(checked.plan, TOOLS).asks[:1], checked)
+    card = card_of(checked)
+    assert await Person("zh", Pauses()).approve(card.asks[:1], card)
     assert "允许吗？[y/N]" in capsys.readouterr().err
 
 

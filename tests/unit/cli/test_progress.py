@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import io
+import json
+import re
+import time
 
 import pytest
 
-from toolplan import ToolSet, check, parse, tool
+from toolplan import Agent, ToolSet, check, parse, tool
 from toolplan.agent import ModelAsked, ModelReplied, PlanAccepted, PlanRefused, ReplyStreamed
 from toolplan.cli.progress import call_text, one_line, outcome_text, watching
 from toolplan.errors import PlanRejected
-from toolplan.models import Message, Usage
-from toolplan.run import NoteShown, StepFinished, StepProgress, StepStarted
+from toolplan.models import Message, ScriptedModel, Usage
+from toolplan.run import (
+    EarlyDiscarded,
+    EarlyFinished,
+    EarlyStarted,
+    NoteShown,
+    StepFinished,
+    StepProgress,
+    StepStarted,
+)
 from toolplan.schedule import StepRecord
 
 
@@ -124,3 +135,41 @@ def test_one_line_keeps_short_text() -> None:
     assert one_line("a  b\n c") == "a b c"
     assert one_line("abcdef", 6) == "abcdef"
     assert one_line("abcdefg", 6) == "abcde…"
+
+
+def test_early_calls_have_lines() -> None:
+    stream = io.StringIO()
+    with watching(stream) as view:
+        view.see(EarlyStarted("s1", "look", {"what": "x"}, 0.25))
+        view.see(EarlyFinished(record()))
+        view.see(EarlyDiscarded(record(), "no plan needed this call"))
+        view.see(StepStarted("s2", "look", {"what": "y"}, -0.5))
+    assert stream.getvalue().splitlines() == [
+        '   0.250s  early  s1  look(what="x")',
+        "   1.250s  void   s1  look",
+        '   0.000s  start  s2  look(what="y")',
+    ]
+
+
+def test_calls_before_the_run_and_in_it_are_told_by_one_clock() -> None:
+    @tool(reads="x")
+    def look_up(what: str) -> str:
+        time.sleep(0.02)
+        return what
+
+    @tool(writes="y")
+    def put(what: str) -> str:
+        return what
+
+    steps = [{"tool_name": "look_up", "arguments": {"what": "x"}}, {"tool_name": "put", "arguments": {"what": "y"}}]
+    reply = {"text": json.dumps({"steps": steps, "answer": "ok"}), "delay_seconds": 0.4, "chunks": 20}
+    stream = io.StringIO()
+    with watching(stream) as view:
+        agent = Agent(ScriptedModel([reply]), [look_up, put], policy="declared")
+        assert agent.run_sync("Go.", watch=view.see).outcome == "succeeded"
+    timed = re.findall(r"^ *(-?\d+\.\d+)s  (\w+) +(s\d)", stream.getvalue(), re.MULTILINE)
+    at = {f"{word} {step}": float(when) for when, word, step in timed}
+    assert list(at) == ["early s1", "start s1", "done s1", "start s2", "done s2"]
+    assert 0 < at["early s1"] <= at["start s1"] + 0.01 < at["done s1"] + 0.01
+    assert at["done s1"] < 0.4
+    assert at["start s2"] >= 0.4

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -31,7 +34,9 @@ PLAN = '[{"tool_name": "book", "arguments": {"what": "a"}}, {"tool_name": "pay",
 
 
 def interrupt() -> str:
-    raise KeyboardInterrupt
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(1)
+    return "paid"
 
 
 def leave() -> str:
@@ -39,7 +44,7 @@ def leave() -> str:
 
 
 def run(ending: Callable[[], Any], manner: Manner) -> int:
-    return carry_out(Shop(ending).agent, lambda agent, see: agent.run_plan(PLAN, watch=see), manner)
+    return carry_out(Shop(ending).agent, lambda agent: agent.stream_plan(PLAN), manner)
 
 
 def test_an_interrupted_run_says_what_is_done_and_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,7 +63,7 @@ def test_an_interrupted_run_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert run(interrupt, Manner(as_json=True)) == 130
     document = json.loads(capsys.readouterr().out)
-    assert (document["outcome"], document["error"]) == ("failed", "interrupted")
+    assert (document["outcome"], document["error"]) == ("cancelled", "interrupted")
     assert [(step["id"], step["outcome"]) for step in document["steps"]] == [("s1", "succeeded"), ("s2", "unknown")]
     assert document["plan"]["steps"][1] == {"tool_name": "pay", "arguments": {}}
 
@@ -74,7 +79,7 @@ def test_yes_allows_what_nobody_is_there_to_allow(capsys: pytest.CaptureFixture[
         return "launched"
 
     plan = '[{"tool_name": "launch", "arguments": {}}]'
-    work = lambda agent, see: agent.run_plan(plan, watch=see)  # noqa: E731
+    work = lambda agent: agent.stream_plan(plan)  # noqa: E731
     agent = partial(Agent, None, [launch])
     assert carry_out(agent, work, Manner(quiet=True)) == 3
     assert carry_out(agent, work, Manner(quiet=True, yes=True)) == 0

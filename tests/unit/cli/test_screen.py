@@ -12,7 +12,7 @@ from rich.console import Console
 from toolplan.agent import ModelAsked, ModelReplied, ReplyStreamed
 from toolplan.cli.screen import Screen, on_screen
 from toolplan.models import Usage
-from toolplan.run import StepFinished, StepProgress, StepStarted
+from toolplan.run import EarlyDiscarded, EarlyFinished, EarlyStarted, StepFinished, StepProgress, StepStarted
 from toolplan.schedule import StepRecord
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -163,3 +163,18 @@ def test_a_terminal_that_has_gone_is_no_failure(monkeypatch: pytest.MonkeyPatch)
         with screen.paused():
             pass
         screen.see(finished("s1"))
+
+
+def test_an_early_call_waits_for_the_plan_and_then_is_the_step() -> None:
+    terminal = Terminal()
+    with terminal.screen.live():
+        terminal.screen.see(EarlyStarted("s1", "look", {"what": "北京"}, 0.1))
+        terminal.screen.see(EarlyStarted("s2", "look", {"what": "x"}, 0.1))
+        terminal.screen.see(EarlyFinished(finished("s1").record))
+        terminal.screen._draw()
+        assert any("waits for the plan" in line for line in terminal.last)
+        terminal.screen.see(EarlyDiscarded(finished("s2").record, "no plan needed this call"))
+        terminal.screen.see(started("s1"))
+        terminal.screen.see(finished("s1"))
+    assert terminal.shown[-2:] == ['✓ s1      0.25 s  look(what="北京") → {"城市": "北京"}', ""]
+    assert 'made for nothing: look(what="x")' in terminal.raw
