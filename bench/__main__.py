@@ -14,13 +14,28 @@ from bench.harness import Bench, machine
 
 MODULES = {
     "overhead": "bench.overhead",
+    "fanout": "bench.fanout",
+    "makespan": "bench.makespan",
+    "soak": "bench.soak",
     "compile": "bench.compile",
+    "stream": "bench.stream",
+    "formats": "bench.formats",
     "import": "bench.imports",
     "replies": "bench.replies",
     "zh": "bench.zh",
     "nestful": "bench.nestful",
     "fuzz": "bench.fuzz",
     "complexfuncbench": "bench.complexfuncbench",
+    "order": "bench.order",
+    "bfcl": "bench.bfcl",
+    "bfcl_single": "bench.bfcl_single",
+    "tau": "bench.tau",
+    "agentdojo": "bench.agentdojo",
+    "api_bank": "bench.api_bank",
+    "savings": "bench.savings",
+    "routing": "bench.routing",
+    "journal": "bench.journal",
+    "kill": "bench.kill",
 }
 """Name on the command line: module. A module is imported only when its bench is asked for."""
 

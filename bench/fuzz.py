@@ -1,7 +1,8 @@
 """Anything at all given as a plan ends in a plan, an answer or diagnostics: real plans, damaged at random.
 
 Every damaged text is read and, when that gives a plan, checked. Counted are exceptions other than `PlanRejected`,
-inputs that take longer than a second, and the memory that is left in use.
+inputs that take longer than a second, and the memory that is left in use. Replies with tool calls in the formats of
+models follow; see `fuzz_formats`, which needs no data.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench import fuzz_formats
 from bench.data import find, lines
-from bench.harness import Bench, Goal, Listing, Report, not_run
+from bench.harness import Bench, Goal, Listing, Report
 from toolplan import PlanRejected, Tool, ToolSet, check, parse
 from toolplan.plan import Plan
 
 NAME = "fuzz"
 FULL = 200_000
-SECONDS = 50.0
+SECONDS = 35.0
+FORMAT_SECONDS = 15.0
 LONGEST_SECONDS = 1.0
 
 Mutation = Callable[[random.Random, str], str]
@@ -89,10 +92,12 @@ def _corpus() -> list[tuple[str, str]]:
 
 async def run(full: bool) -> Report:
     """Feed damaged plans for a while (all 200,000 with `--full`); the figure is how many ended as they must."""
+    replies, calls = fuzz_formats.run(_MUTATIONS, _cut, [_swap, _double], FULL, None if full else FORMAT_SECONDS)
     corpus = _corpus()
     listed = find("agentdojo", "tools.json")
     if not corpus or listed is None:
-        return not_run(NAME, "model_replies or agentdojo is not there")
+        absent = Listing("damaged plans: not run, model_replies or agentdojo is not there", ("",), ())
+        return Report(NAME, [replies, absent], [calls])
     suites: dict[str, list[dict[str, Any]]] = json.loads(listed.read_text(encoding="utf-8"))
     tools = {
         suite: ToolSet.of(Tool.from_schema(t["name"], t["description"], t["parameters"], dict) for t in entries)
@@ -135,7 +140,7 @@ async def run(full: bool) -> Report:
     )
     table = Listing("inputs that ended otherwise", ("how", "text"), tuple(faults[:20]), notes)
     figure = f"{count - len(faults)} of {count} ended in a plan, an answer or diagnostics"
-    return Report(NAME, [table], [Goal(figure, len(faults), 0, "all, each within 1 s")])
+    return Report(NAME, [table, replies], [Goal(figure, len(faults), 0, "all, each within 1 s"), calls])
 
 
-BENCH = Bench(NAME, "damaged plans", run)
+BENCH = Bench(NAME, "damaged plans and replies with tool calls", run)

@@ -192,9 +192,9 @@ async def interleaved(
     return {name: Times(tuple(seconds)) for name, seconds in found.items()}
 
 
-def at_most(figure: float, reach: float, *, of: str) -> Goal:
+def at_most(figure: float, reach: float, *, of: str, digits: int = 2) -> Goal:
     """Return the goal that a ratio to a floor stays at or below `reach`."""
-    return Goal(f"{figure:.2g}x {of}" if figure < 10 else f"{figure:.0f}x {of}", figure, reach, f"<= {reach:g}x")
+    return Goal(f"{figure:.{digits}g}x {of}" if figure < 10 else f"{figure:.0f}x {of}", figure, reach, f"<= {reach:g}x")
 
 
 def at_least(figure: int, of: int, reach: int, *, what: str) -> Goal:

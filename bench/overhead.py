@@ -7,14 +7,17 @@ checked beforehand; what reading and checking cost is the bench `compile`.
 The floor is one `asyncio` task per step, made when the values it depends on are there and awaited: about the least that
 starting each step on its own can cost, and the floor that other engines' figures are given against (LangGraph 37x,
 Monty 24x, CaMeL 17x, pydantic-graph 12x). Beside it: all tasks made beforehand, each awaiting the one before it, which
-spares the event loop half the way; and a plain loop of `await`s, which is what a program costs that is not a plan.
+spares the event loop half the way; a plain loop of `await`s, which is what a program costs that is not a plan; and
+with `--full` other engines, where they are installed (`bench/peers.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 
+from bench import peers
 from bench.harness import Bench, Report, Table, at_most, interleaved
 from toolplan import Agent, CheckedPlan, RunEvent, run_plan, tool
 from toolplan.parse import parse
@@ -79,15 +82,17 @@ def checked_chain(agent: Agent, steps: int) -> CheckedPlan:
 
 async def run(full: bool) -> Report:
     agent = Agent(tools=[add_one_tool])
-    tables = [await _table(agent, STEPS, 41 if full else 15)]
+    async with AsyncExitStack() as stack:
+        beside = await peers.chain(STEPS, stack) if full else peers.Peers()
+        tables = [await _table(agent, STEPS, 15, beside)]
     if full:
-        tables += [await _table(agent, steps, repeats) for steps, repeats in ((100, 41), (5_000, 7))]
+        tables += [await _table(agent, steps, repeats, peers.Peers()) for steps, repeats in ((100, 41), (5_000, 7))]
     first = tables[0]
     ratio = first.rows["toolplan"].ratio_to(first.rows[TASKS])
     return Report("overhead", tables, [at_most(ratio, REACH, of=f"an {TASKS}")])
 
 
-async def _table(agent: Agent, steps: int, repeats: int) -> Table:
+async def _table(agent: Agent, steps: int, repeats: int, beside: peers.Peers) -> Table:
     checked = checked_chain(agent, steps)
     text = chain(steps)
     events: list[RunEvent] = []
@@ -113,12 +118,13 @@ async def _table(agent: Agent, steps: int, repeats: int) -> Table:
             "asyncio tasks, all made beforehand": lambda: tasks_beforehand(steps),
             "toolplan": engine,
             "toolplan, reading and checking included": everything,
+            **beside.runners,
         },
         repeats=repeats,
         units=steps,
         expect=expect,
     )
-    return Table(f"{steps:,} dependent calls", "us/step", rows, floors=(TASKS, LOOP))
+    return Table(f"{steps:,} dependent calls", "us/step", rows, floors=(TASKS, LOOP), notes=beside.notes)
 
 
 BENCH = Bench("overhead", f"{STEPS:,} dependent no-op calls, arguments validated, events kept", run)

@@ -73,17 +73,23 @@ def test_every_bench_is_what_its_name_says(name: str) -> None:
     assert bench.name == name
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_every_bench_is_in_the_readme(name: str) -> None:
+    assert f"\n| `{name}` | " in (ROOT / "bench" / "README.md").read_text(encoding="utf-8")
+
+
 def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["overheads"])
     assert caught.value.code == 2
-    assert "no bench is named `overheads`; there are overhead, compile, import" in capsys.readouterr().err
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"no bench is named `overheads`; there are {', '.join(MODULES)}" in said
 
 
 async def test_overhead_runs_the_chain_to_its_end() -> None:
-    from bench import overhead
+    from bench import overhead, peers
 
-    table = await overhead._table(overhead.Agent(tools=[overhead.add_one_tool]), steps=20, repeats=2)
+    table = await overhead._table(overhead.Agent(tools=[overhead.add_one_tool]), 20, 2, peers.Peers())
     assert set(table.rows) >= {overhead.TASKS, overhead.LOOP, "toolplan"}
     assert table.rows["toolplan"].ratio_to(table.rows[overhead.LOOP]) > 1
 
@@ -96,6 +102,23 @@ def test_compile_reads_a_plan_of_the_size_it_names() -> None:
     checked = bench_compile.check(bench_compile.read(text), bench_compile.TOOLS)
     assert len(checked.plan.steps) == bench_compile.STEPS
     assert text.count("{r") > bench_compile.STEPS // 5, "results are used"
+
+
+async def test_stream_finds_the_same_steps_as_its_floor() -> None:
+    from bench import stream
+
+    text = stream.plan_text(8)
+    scanners = {stream.FLOOR: stream.raw_decode_retried, "ours": stream.ours}
+    table = await stream.scanner_table("small", text, scanners, json.loads(text), repeats=2)
+    assert set(table.rows) == set(scanners)
+
+
+def test_stream_shows_what_an_early_start_saves() -> None:
+    from bench import stream
+
+    late, early = (stream.seconds_of(40.0, early_start=early) for early in (False, True))
+    assert late == pytest.approx(len(json.dumps(stream.REQUEST_PLAN)) / 4 / 40 + 3 * stream.CALL_SECONDS, abs=0.2)
+    assert early == pytest.approx(late - 2 * stream.CALL_SECONDS, abs=0.2)
 
 
 @pytest.mark.slow
