@@ -8,6 +8,7 @@ Only a reason that begins with `not yet supported:` is let through; it names wor
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Commands write their runs down; those of the tests are nobody's.
+    os.environ["TOOLPLAN_JOURNAL"] = os.path.join(tempfile.mkdtemp(prefix="toolplan-tests-"), "journal.db")
     config.addinivalue_line(
         "markers", "slow: takes many seconds; `make check` leaves it out, `bootstrap.py test` runs it"
     )

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from toolplan.check import Limits, check
 from toolplan.diagnostics import Diagnostic, Source
 from toolplan.errors import PlanRejected
+from toolplan.known import NOTHING_KNOWN, Known
 from toolplan.parse import parse
 from toolplan.parse.python_notation import read_program
 from toolplan.plan import Plan
@@ -143,10 +144,12 @@ def reading(written: Written, tools: ToolSet = TOOLS) -> Plan:
     return plan
 
 
-def diagnostics(written: Written, tools: ToolSet = TOOLS, limits: Limits | None = None) -> tuple[Diagnostic, ...]:
+def diagnostics(
+    written: Written, tools: ToolSet = TOOLS, limits: Limits | None = None, known: Known = NOTHING_KNOWN
+) -> tuple[Diagnostic, ...]:
     """Return everything that the checker says about a plan, whether it accepts it or not."""
     try:
-        return check(reading(written, tools), tools, limits or Limits()).warnings
+        return check(reading(written, tools), tools, limits or Limits(), known).warnings
     except PlanRejected as rejected:
         return rejected.diagnostics
 

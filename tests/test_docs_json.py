@@ -65,7 +65,7 @@ def test_a_result(folder: Path) -> None:
     assert set(result) == named("`ask`, `run`")
     assert set(result["steps"][0]) == named("A step")
     assert set(result["usage"]) == named("Usage")
-    assert {"succeeded", "failed", "rejected", "waiting"} == named("`ask`, `run`", 1)
+    assert {"succeeded", "failed", "rejected", "waiting", "cancelled"} == named("`ask`, `run`", 1)
     assert set(get_args(StepOutcome)) == named("A step", 1) - {"outcome"}
 
 
