@@ -82,7 +82,7 @@ MUTANTS = [
            "elements = value if isinstance(value, list) else [value]",
            "elements = value[:1] if isinstance(value, list) else [value]"),
     Mutant("text behind a placeholder is part of the name", EFFECTS,
-           "(*prefix, *_segments(str(element)), *tail)", "(*prefix, *_segments(str(element)), 'x')"),
+           "(*prefix, *_filled(element), *tail)", "(*prefix, *_filled(element), 'x')"),
     Mutant("a resource narrows when its argument is known", TICKETS,
            "if ticket is None or ticket.accesses == accesses:", "if True:"),
     Mutant("what waits looks again when a resource has narrowed", TICKETS,
