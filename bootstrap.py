@@ -40,7 +40,7 @@ STAMP = os.path.join(VENV, "toolplan-setup.json")
 # job: (what must be installed, arguments for the environment's Python, whether it runs in this folder)
 JOBS = {
     "demo": ("core", ["-m", "toolplan", "demo"], False),
-    "test": ("dev", ["-m", "pytest"], True),
+    "test": ("dev", ["-m", "pytest", "-n", "auto", "--dist", "loadfile"], True),
     "check": ("dev", ["scripts/check.py"], True),
     "bench": ("dev", ["-m", "bench"], True),
     "docs": ("dev", ["scripts/docs.py"], True),

@@ -29,19 +29,12 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-def pytest_collection_modifyitems(session: pytest.Session) -> None:
-    session.config.stash[_REMARKS] = []
-
-
-_REMARKS = pytest.StashKey[list[str]]()
-
-
 @pytest.fixture
 def remark(request: pytest.FixtureRequest) -> Iterator[list[str]]:
     """Lines that the test wants to be read after a run that passed, too."""
     lines: list[str] = []
     yield lines
-    request.config.stash[_REMARKS].extend(lines)
+    request.node.user_properties.extend(("remark", line) for line in lines)  # these come back from worker processes
 
 
 @pytest.fixture
@@ -78,8 +71,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if remarks := config.stash.get(_REMARKS, []):
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [report for kind in terminalreporter.stats.values() for report in kind]
+    ends = [report for report in reports if getattr(report, "when", None) == "teardown"]
+    if remarks := [line for report in ends for name, line in report.user_properties if name == "remark"]:
         terminalreporter.section("remarks")
         for line in remarks:
             terminalreporter.write_line(line)
