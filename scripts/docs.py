@@ -260,7 +260,7 @@ def journal() -> str:
         "## Entries",
     ]
     for name, cls in entries.KINDS.items():
-        shown = [f"{field.name}: {field.type!s}" for field in dataclasses.fields(cls)]
+        shown = [f"{field.name}: {field.type!s}".replace("'", '"') for field in dataclasses.fields(cls)]
         lines += ["", f"### {name}", "", *as_markdown(inspect.getdoc(cls) or "")]
         lines += ["", *fenced("\n".join(shown), "python")] if shown else []
     return "\n".join(lines) + "\n"
