@@ -18,42 +18,16 @@ from toolplan.journal.entries import Decision, EffectStarted, Entry, PlanBegun, 
 from toolplan.plan import Call, Plan, walk
 from toolplan.schedule import CallSucceeded
 from toolplan.tools import ToolSet
+from toolplan.tools.secrets import is_secret, secret_names
 from toolplan.values import Json
 
-__all__ = ["LEFT_OUT", "Secrets", "secret_names"]
+__all__ = ["LEFT_OUT", "Secrets"]
 
 LEFT_OUT = "[secret]"
 """Stands in place of a secret."""
 
 SHORTEST = 5
 """A secret of fewer characters is left out where it stands, but not looked for elsewhere."""
-
-
-def secret_names(schema: Mapping[str, Any] | None) -> frozenset[str]:
-    """Return the names of the properties that a schema of an object calls secret, through `$ref` and `anyOf` too."""
-    if not schema:
-        return frozenset()
-    definitions = {**schema.get("definitions", {}), **schema.get("$defs", {})}
-    properties = _resolved(schema, definitions).get("properties", {})
-    return frozenset(name for name, inner in properties.items() if _is_secret(inner, definitions, 0))
-
-
-def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    reference = str(schema.get("$ref", ""))
-    return definitions.get(reference.rpartition("/")[2], schema) if reference else schema
-
-
-def _is_secret(schema: Any, definitions: Mapping[str, Any], depth: int) -> bool:
-    """Return whether a value of this schema is secret, or holds something that is: then it is left out as a whole."""
-    if not isinstance(schema, Mapping) or depth > 12:
-        return False
-    known = _resolved(cast("Mapping[str, Any]", schema), definitions)
-    if known.get("format") == "password" or known.get("writeOnly") is True:
-        return True
-    inside: list[Any] = [*known.get("properties", {}).values(), known.get("items")]
-    for keyword in ("anyOf", "oneOf", "allOf"):
-        inside += known.get(keyword, [])
-    return any(_is_secret(inner, definitions, depth + 1) for inner in inside)
 
 
 class Secrets:
@@ -177,4 +151,4 @@ def _secret_result(schema: Mapping[str, Any] | None) -> frozenset[str] | None:
     """Return the secret fields of a result; none of them for one that is secret as a whole; None for any other."""
     if schema is None:
         return None
-    return secret_names(schema) or (frozenset() if _is_secret(schema, schema.get("$defs", {}), 0) else None)
+    return secret_names(schema) or (frozenset() if is_secret(schema, schema.get("$defs", {}), 0) else None)

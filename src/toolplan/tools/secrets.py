@@ -1,21 +1,21 @@
-"""Arguments that a schema marks as secret are not shown to anybody."""
+"""What a schema marks as secret, with `"format": "password"` or `"writeOnly": true`, is not shown to anybody."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from toolplan.expressions import Fields, Literal
 from toolplan.tools.tool import Tool
 
-__all__ = ["HIDDEN", "secret_arguments", "without_secrets"]
+__all__ = ["HIDDEN", "is_secret", "secret_arguments", "secret_names", "without_secrets"]
 
 HIDDEN = "(secret)"
 
 
 def secret_arguments(tool: Tool) -> frozenset[str]:
-    """Return the names of the arguments that the schema marks with `format: password` or `writeOnly: true`."""
-    properties = cast("dict[str, Any]", tool.parameters["properties"])
-    return frozenset(name for name, schema in properties.items() if _is_secret(schema))
+    """Return the names of the arguments that are, or hold, what the schema marks as secret."""
+    return secret_names(tool.parameters)
 
 
 def without_secrets(arguments: Fields, tool: Tool) -> Fields:
@@ -27,8 +27,28 @@ def without_secrets(arguments: Fields, tool: Tool) -> Fields:
     return Fields(tuple((name, hidden if name in secret else value) for name, value in arguments.fields))
 
 
-def _is_secret(schema: Any) -> bool:
-    return isinstance(schema, dict) and (
-        cast("dict[str, Any]", schema).get("format") == "password"
-        or cast("dict[str, Any]", schema).get("writeOnly") is True
-    )
+def secret_names(schema: Mapping[str, Any] | None) -> frozenset[str]:
+    """Return the names of the properties that a schema of an object calls secret, through `$ref` and `anyOf` too."""
+    if not schema:
+        return frozenset()
+    definitions = {**schema.get("definitions", {}), **schema.get("$defs", {})}
+    properties = _resolved(schema, definitions).get("properties", {})
+    return frozenset(name for name, inner in properties.items() if is_secret(inner, definitions, 0))
+
+
+def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = str(schema.get("$ref", ""))
+    return definitions.get(reference.rpartition("/")[2], schema) if reference else schema
+
+
+def is_secret(schema: Any, definitions: Mapping[str, Any], depth: int) -> bool:
+    """Return whether a value of this schema is secret, or holds something that is: then it is left out as a whole."""
+    if not isinstance(schema, Mapping) or depth > 12:
+        return False
+    known = _resolved(cast("Mapping[str, Any]", schema), definitions)
+    if known.get("format") == "password" or known.get("writeOnly") is True:
+        return True
+    inside: list[Any] = [*known.get("properties", {}).values(), known.get("items")]
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        inside += known.get(keyword, [])
+    return any(is_secret(inner, definitions, depth + 1) for inner in inside)
