@@ -37,7 +37,7 @@ from toolplan.parse.formats.invented import RESULTS
 from toolplan.parse.formats.output import QUOTES
 from toolplan.parse.formats.parts import Part, TextPart, settled
 from toolplan.parse.formats.scan import Scan
-from toolplan.parse.formats.thinking import THINKING
+from toolplan.parse.formats.thinking import THINKING, THINKING_ENDS
 from toolplan.parse.formats.wrappers import TOKENS
 from toolplan.parse.meant import is_meant
 from toolplan.tools import ToolSet
@@ -207,6 +207,9 @@ def _prose(scan: Scan) -> Reader[None]:
                 yield from _quoted(scan, mark)
             else:
                 start = cursor.offset - len(mark)
+                if plan is not None and mark in THINKING_ENDS:
+                    plan.accept()  # if this ends the thinking, the parts so far are taken back together
+                    plan = None
                 begun = plan is None and opener.is_call and opener.at == "line" and not scan.named
                 if begun and mark not in loose.BARE:
                     plan = _TextPlan(scan, mark)

@@ -6,7 +6,7 @@ from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Opener
 from toolplan.parse.formats.scan import Scan
 
-__all__ = ["THINKING"]
+__all__ = ["THINKING", "THINKING_ENDS"]
 
 _WORDS = ("think", "thinking", "thought", "reasoning", "reflection", "scratchpad")
 _TAGS = {
@@ -17,6 +17,8 @@ _TAGS = {
     "◁think▷": "◁/think▷",
     "<|START_THINKING|>": "<|END_THINKING|>",
 }
+THINKING_ENDS = frozenset(_TAGS.values())
+"""The closing tags."""
 _ENDS = {begin: Marks((end,)) for begin, end in _TAGS.items()}
 
 

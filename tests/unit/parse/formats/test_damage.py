@@ -146,3 +146,10 @@ def test_an_expression_of_texts_is_not_read_as_one_text(value: str) -> None:
 @pytest.mark.parametrize("value", ['"say "hi" now"', '"run "-v" now"', '"the "+1" button"'])
 def test_quotes_inside_a_text_are_still_read_as_part_of_it(value: str) -> None:
     assert outline(f'<tool_call>{{"name": "f", "arguments": {{"path":{value}}}}}</tool_call>') == ["f"]
+
+
+def test_steps_before_the_end_of_thinking_are_taken_back_when_its_beginning_is_damaged() -> None:
+    step = 'Step {n}: {tool}\nAction: call {tool}(path="/")\nOutput: {{{{call_{n}}}}}'
+    rehearsed, meant = step.format(n=1, tool="delete_everything"), step.format(n=1, tool="write_file")
+    parts = settled(read_calls(f"<thnk>\nPerhaps {rehearsed} but no.\n</think>\n{meant}"))
+    assert [part.name for part in parts if isinstance(part, CallPart)] == ["write_file"]
