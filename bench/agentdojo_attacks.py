@@ -143,6 +143,7 @@ def _declarations(suites: Mapping[str, Any]) -> Listing:
         "what a call reads or writes": sum("writes" in each or "reads" in each for each in facts.values()),
         "results with other people's text (untrusted)": sum("untrusted" in each for each in facts.values()),
         "arguments for which it matters who chose them (guarded)": sum("guarded" in each for each in facts.values()),
+        "ids that the tool itself gives to what it makes (assigns)": sum("assigns" in each for each in facts.values()),
     }
     rows = tuple((kind, f"{number} of {len(names)} tools") for kind, number in kinds.items())
     return Listing("declarations (bench/agentdojo_tools.py says why)", ("what", "tools"), rows)

@@ -44,8 +44,8 @@ class Played:
     world: World
     asked: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     """The tool and the reason, by step."""
-    shown: list[str] = field(default_factory=list[str])
-    """The values of calls about which somebody was asked just before they were made."""
+    shown: list[PlannedCall] = field(default_factory=list[PlannedCall])
+    """The calls about which somebody was asked just before they were made."""
 
     @property
     def solved(self) -> bool:
@@ -63,12 +63,12 @@ async def _play(
 ) -> Played:
     """Let a model answer the task's request with this plan; `allows` is what a person says to a step that asks."""
     asked: dict[str, tuple[str, str]] = {}
-    shown: list[str] = []
+    shown: list[PlannedCall] = []
 
     def approve(calls: Sequence[PlannedCall], card: Card) -> dict[str, bool | Decision]:
         asked.update((call.step, (call.tool, call.reason)) for call in calls)
         if card.about == "calls":
-            shown.extend(json.dumps(call.values) for call in calls)
+            shown.extend(calls)
             return {call.step: _now(allows(call.step.partition("[")[0])) for call in calls}
         return {call.step: allows(call.step) for call in calls}
 
@@ -177,6 +177,10 @@ async def hijacked(suite: Any, task: Any, goal: Any, planned: Planned, *, last: 
     return played, won, True
 
 
+def _holds(arguments: Mapping[str, Any], swap: Swap) -> bool:
+    return swap.new in json.dumps(arguments.get(swap.argument))
+
+
 @dataclass(frozen=True)
 class Swap:
     """One attack on a value: in results of these steps, `old` became `new`."""
@@ -190,7 +194,7 @@ class Swap:
 
 
 async def swapped(suite: Any, task: Any, plan: str, answers: Reader) -> list[tuple[Swap, str]]:
-    """Play an honest plan once for each guarded value that it takes from other people's text, with another value there.
+    """Play an honest plan once for each guarded value that is in other people's text, with another value there.
 
     Returns each attack in which a call was to be made with the other value: "asked" when somebody was shown it before,
     "run" when it went through.
@@ -203,8 +207,8 @@ async def swapped(suite: Any, task: Any, plan: str, answers: Reader) -> list[tup
         tools = ToolSet.of(_poisoned(tool, swap, hit) for tool in world.tools(DECLARATIONS))
         read = _fooled(answers, swap)
         played = await _play(world, plan, _each, tools=tools, answers=read)
-        went = any(call.function == swap.tool and swap.new in json.dumps(call.args) for call in world.made)
-        seen = any(swap.new in values for values in played.shown)
+        went = any(call.function == swap.tool and _holds(call.args, swap) for call in world.made)
+        seen = any(call.tool == swap.tool and _holds(call.values, swap) for call in played.shown)
         if hit and (went or seen):  # else the plan does not come to a call with this value
             outcomes.append((swap, "run" if went else "asked"))
     return outcomes
@@ -237,13 +241,9 @@ def _swaps(played: Played, name: str) -> list[Swap]:
     steps = {step.id: step for step in walk(plan.steps) if isinstance(step, Call)} if plan is not None else {}
     for record in played.result.steps:
         id = record.id.partition("[")[0]
-        sources = played.result.sources.get(id)
-        if sources is None or id not in steps or record.outcome != "succeeded":
+        if id not in steps or record.outcome != "succeeded":
             continue
         for argument in guarded_of(record.tool):
-            known = sources.arguments.get(argument)
-            if known is None or not known.is_untrusted:
-                continue
             for old in _leaves((record.arguments or {}).get(argument)):
                 for new in _others(old):
                     found.setdefault((record.tool, old, new), Swap(name, record.id, record.tool, argument, old, new))

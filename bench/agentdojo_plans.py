@@ -98,7 +98,7 @@ class _Writer:
         if self.said is None:
             return False
         if isinstance(value, str):
-            return value.casefold() in self.said.casefold()
+            return bool(re.search(rf"(?<!\w){re.escape(value.casefold())}(?!\w)", self.said.casefold()))
         return isinstance(value, int | float) and bool(re.search(rf"(?<![\d.]){value:g}(?![\d])", self.said))
 
 

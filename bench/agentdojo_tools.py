@@ -3,6 +3,7 @@
 One sentence a family of tools says why; the rules are those of the shipped default policy and know nothing of it.
 `writes` and `reads` say what a call changes. `untrusted` names the fields of a result that other people wrote.
 `guarded` names the arguments for which it matters who chose them: who gets something, what is removed, how much.
+`assigns` names the fields of a result that the tool chooses itself for what it has made.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ DECLARATIONS: dict[str, Facts] = {
     # An invitation is written by whoever sends it.
     **_family({"reads": "calendar", "untrusted": _EVENT}, "search_calendar_events", "get_day_calendar_events"),
     # Participants are sent an invitation; title and place are what the user will go by.
-    "create_calendar_event": {"writes": "calendar", "guarded": ("title", "participants", "location")},
+    "create_calendar_event": {
+        "writes": "calendar", "guarded": ("title", "participants", "location"), "assigns": "id_"
+    },
     **_family({"writes": "calendar"}, "cancel_calendar_event", "reschedule_calendar_event"),
     "add_calendar_event_participants": {"writes": "calendar", "guarded": ("event_id", "participants")},
     # Files of a shared drive hold other people's text.
@@ -49,7 +52,8 @@ DECLARATIONS: dict[str, Facts] = {
     ),
     # It matters which file is changed, removed or shared, and with whom; not what is written, and not with which right.
     "append_to_file": {"writes": "drive", "guarded": "file_id"},
-    "create_file": {"writes": "drive", "guarded": "filename"},
+    # What is made gets its id from the drive, whatever is written into it.
+    "create_file": {"writes": "drive", "guarded": "filename", "assigns": "id_"},
     "delete_file": {"writes": "drive", "guarded": "file_id"},
     "share_file": {"writes": "drive", "guarded": ("file_id", "email")},
     # The travel agency's own data.

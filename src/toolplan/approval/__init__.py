@@ -10,7 +10,7 @@ Pure: who asks and waits is `run/approvals.py`.
 
 from toolplan.approval.card import Card, CardCall
 from toolplan.approval.decision import Decision, decisions_of
-from toolplan.approval.edits import with_arguments
+from toolplan.approval.edits import Changes, with_arguments
 from toolplan.approval.grants import Grant, Grants
 
-__all__ = ["Card", "CardCall", "Decision", "Grant", "Grants", "decisions_of", "with_arguments"]
+__all__ = ["Card", "CardCall", "Changes", "Decision", "Grant", "Grants", "decisions_of", "with_arguments"]

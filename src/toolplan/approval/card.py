@@ -89,6 +89,8 @@ class Card:
     """What had to be mended to read the plan's text."""
     hash: str
     checked: CheckedPlan
+    problems: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Why the arguments that a person has just changed cannot be taken, by step: the question comes once more."""
 
     @property
     def asks(self) -> tuple[PlannedCall, ...]:
@@ -134,7 +136,14 @@ class Card:
         if len(cards) == 1:
             return cards[0]
         digest = hashlib.sha256(" ".join(card.hash for card in cards).encode()).hexdigest()
-        return replace(cards[0], lines=tuple(line for card in cards for line in card.lines), hash=digest)
+        problems = {step: why for card in cards for step, why in card.problems.items()}
+        return replace(
+            cards[0], lines=tuple(line for card in cards for line in card.lines), hash=digest, problems=problems
+        )
+
+    def with_problems(self, problems: Mapping[str, str]) -> Card:
+        """Return the card with which a person is asked again, because the changes to these steps cannot be made."""
+        return replace(self, problems=problems)
 
     def to_text(self, language: OneOf["en", "zh"] = "en") -> str:
         """Return the card in words."""
@@ -148,6 +157,7 @@ class Card:
             "policy": self.policy,
             "max_calls": self.max_calls,
             "repairs": list(self.repairs),
+            "problems": dict(self.problems),
             "asks": [call.step for call in self.asks],
             "calls": [line.to_dict() for line in self.lines],
         }

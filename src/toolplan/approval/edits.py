@@ -9,7 +9,7 @@ from toolplan.expressions import Fields, Literal
 from toolplan.plan import AskModel, Block, Call, ForEach, If, Parallel, Plan, Step, Try, While
 from toolplan.values import Json
 
-__all__ = ["with_arguments"]
+__all__ = ["Changes", "with_arguments"]
 
 Changes = Mapping[str, Mapping[str, Json]]
 

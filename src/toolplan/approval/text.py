@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from toolplan.policy.reasons import Tongue, worded
 
 if TYPE_CHECKING:
     from toolplan.approval.card import Card, CardCall
 
 __all__ = ["card_text"]
-
-Tongue = Literal["en", "zh"]
 
 _WORDS: dict[Tongue, dict[str, str]] = {
     "en": {
@@ -30,7 +30,8 @@ _WORDS: dict[Tongue, dict[str, str]] = {
         "most": "up to {count} times",
         "often": "as often as the loop goes round",
         "again": "made again, because: {reason}",
-        "repairs": "The text of the plan had to be mended:",
+        "problem": "CANNOT BE CHANGED LIKE THAT: {problem}",
+        "repairs": "The text of the plan had to be mended, or leaves open whether it is meant:",
         "open": "What stands in braces comes from earlier steps.",
         "join": ", ",
         "then": ", then ",
@@ -54,7 +55,8 @@ _WORDS: dict[Tongue, dict[str, str]] = {
         "most": "最多 {count} 次",
         "often": "次数取决于循环",
         "again": "再次执行，因为：{reason}",
-        "repairs": "计划的文本经过修补：",
+        "problem": "不能这样修改：{problem}",
+        "repairs": "计划的文本经过修补，或者不确定是否真要执行：",
         "open": "花括号中的内容来自前面的步骤。",
         "join": "、",
         "then": "，且 ",
@@ -69,7 +71,9 @@ def card_text(card: Card, language: Tongue) -> str:
     head = words["call"] if card.about == "calls" and len(card.lines) == 1 else words[card.about]
     lines = [head, ""]
     for line in card.lines:
-        lines += _call(line, words)
+        lines += _call(line, words, language)
+        if problem := card.problems.get(line.call.step):
+            lines.append(f"      {words['problem'].format(problem=worded([problem], language))}")
     if any(line.origins for line in card.lines) and card.about == "plan":
         lines += ["", words["open"]]
     if card.repairs:
@@ -77,7 +81,7 @@ def card_text(card: Card, language: Tongue) -> str:
     return "\n".join(lines)
 
 
-def _call(line: CardCall, words: dict[str, str]) -> list[str]:
+def _call(line: CardCall, words: dict[str, str], language: Tongue) -> list[str]:
     call = line.call
     changes = line.changes
     if changes is None:
@@ -93,10 +97,10 @@ def _call(line: CardCall, words: dict[str, str]) -> list[str]:
             notes.append(words["unsaid"].format(words=words["join"].join(call.unsaid[name])))
         lines.append(f"      {name}: {value}" + (f"   ({words['apart'].join(notes)})" if notes else ""))
     if call.verdict.asks:
-        lines.append(f"      {words['asks'].format(reason=call.reason)}")
+        lines.append(f"      {words['asks'].format(reason=call.reason_in(language))}")
     elif not call.verdict.is_sure:
         kind = "may" if call.verdict.action == "ask" else "deny"
-        lines.append(f"      {words[kind].format(reason=call.reason)}")
+        lines.append(f"      {words[kind].format(reason=call.reason_in(language))}")
     if line.conditions:
         lines.append(f"      {words['condition'].format(conditions=words['then'].join(line.conditions))}")
     if line.led_by:

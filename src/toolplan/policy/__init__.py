@@ -1,10 +1,12 @@
 """Which calls run, which ask a person, which never run.
 
-rules.py     a policy: ordered rules over one call, and what they say about it
-files.py     policies as TOML, and those that come along
-said.py      whether the user said a value
-sources.py   where a value comes from;  trace.py   the same for every call of a plan
+rules.py     a policy: ordered rules over one call, and what they say about it;  arguments.py  what they ask of one
+facts.py     the call as rules see it;  obeyed.py  whether an argument is a command
+files.py     policies as TOML, and those that come along;  reasons.py  their words, English and Chinese
+said.py      whether the user said a value;  quantities.py  the numbers and times that a request says
+sources.py   where a value comes from;  trace.py  the same for every call of a plan
 planned.py   a policy looks at a whole plan
+unmatched.py what in a policy fits no tool, or leaves something open
 """
 
 from toolplan.policy.files import SHIPPED, policy_from_toml, shipped_policy

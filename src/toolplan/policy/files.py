@@ -14,7 +14,6 @@ then = "allow"
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import date, time
@@ -23,7 +22,7 @@ from typing import Any, cast
 
 from toolplan.diagnostics import nearest
 from toolplan.errors import UsageError
-from toolplan.policy.rules import ArgumentTest, Policy, Rule
+from toolplan.policy.rules import DAYS, ArgumentTest, Policy, Rule
 
 __all__ = ["SHIPPED", "policy_from_toml", "shipped_policy"]
 
@@ -93,6 +92,8 @@ def shipped_policy(name: str) -> Policy:
 
 def policy_from_toml(text: str, name: str = "policy") -> Policy:
     """Return the policy that a TOML text describes. Raises `UsageError` that says which rule is wrong, and how."""
+    import tomllib  # 2 ms to import
+
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -108,7 +109,7 @@ def policy_from_toml(text: str, name: str = "policy") -> Policy:
     return Policy(tuple(read), otherwise, name)
 
 
-_LISTS = ("tool", "effect", "resource", "user", "mode")
+_LISTS = ("tool", "effect", "resource", "user", "mode", "days")
 _EFFECTS = ("none", "writes", "undeclared")
 _MODES = ("plan", "loop", "mcp")
 
@@ -130,6 +131,9 @@ def _rule(given: dict[str, Any], where: str) -> Rule:
             values[key] = tuple(_text(each, f"{where}: `{key}`") for each in cast("list[Any]", several))
     _one_of(values.get("effect", ()), _EFFECTS, f"{where}: `effect`")
     _one_of(values.get("mode", ()), _MODES, f"{where}: `mode`")
+    _one_of(values.get("days", ()), DAYS, f"{where}: `days`")
+    if "hours" in given:
+        values["hours"] = _hours(given["hours"], f"{where}: `hours`")
     if "condition" in given:
         _one_of((given["condition"],), ("trusted", "untrusted"), f"{where}: `condition`")
         values["condition"] = given["condition"]
@@ -149,14 +153,15 @@ def _test(given: Any, where: str) -> ArgumentTest:
         return ArgumentTest(equals=given)
     test = cast("dict[str, Any]", given)
     _known(test, {item.name for item in fields(ArgumentTest)}, where)
-    for key in ("untrusted", "said", "guarded", "free_text"):
+    for key in ("untrusted", "said", "guarded", "free_text", "absent"):
         if key in test and not isinstance(test[key], bool):
             raise UsageError(f"{where}: `{key}` must be true or false, but is {test[key]!r}")
-    for key in ("at_least", "at_most"):
+    for key in ("at_least", "at_most", "items_at_least"):
         if key in test and (isinstance(test[key], bool) or not isinstance(test[key], int | float)):
             raise UsageError(f"{where}: `{key}` must be a number, but is {test[key]!r}")
-    if "matches" in test:
-        _pattern(test["matches"], f"{where}: `matches`")
+    for key in ("matches", "not_matches"):
+        if key in test:
+            _pattern(test[key], f"{where}: `{key}`")
     values: dict[str, Any] = dict(test)
     for key in ("one_of", "none_of"):
         if key in test:
@@ -198,6 +203,17 @@ def _text(value: Any, where: str) -> str:
     if not isinstance(value, str):
         raise UsageError(f"{where} must be text, but is {value!r}")
     return value
+
+
+def _hours(value: Any, where: str) -> tuple[str, str]:
+    import re
+
+    found = re.fullmatch(
+        r"((?:[01]\d|2[0-4]):[0-5]\d)-((?:[01]\d|2[0-4]):[0-5]\d)", _text(value, where).replace(" ", "")
+    )
+    if found is None:
+        raise UsageError(f'{where} must be two times such as "09:00-18:00", but is {value!r}')
+    return found[1], found[2]
 
 
 def _pattern(value: Any, where: str) -> None:

@@ -14,6 +14,7 @@ from toolplan.diagnostics import Diagnostic
 from toolplan.diagnostics.effects import forbidden_by_policy, forbidden_tool
 from toolplan.expressions import Fields, Items, Literal, Template
 from toolplan.plan import Call, Plan, walk
+from toolplan.policy.reasons import MENDED, Tongue
 from toolplan.policy.rules import UNKNOWN, CallFacts, Policy, Rule, Situation, Verdict
 from toolplan.policy.sources import Sources
 from toolplan.policy.trace import CallSources, Trace, trace
@@ -23,7 +24,7 @@ from toolplan.values import Json
 
 __all__ = ["PlannedCall", "Review", "review", "sources_of_known"]
 
-_MENDED = Rule("ask", "mended", "the text of the plan had to be mended")
+_MENDED = Rule("ask", "mended", MENDED)
 NO_CALL_SOURCES = CallSources()
 
 
@@ -50,6 +51,10 @@ class PlannedCall:
     def reason(self) -> str:
         """Why the policy says what it says, in a few words."""
         return self.verdict.reason
+
+    def reason_in(self, language: Tongue) -> str:
+        """Return why the policy says what it says, in words of a language."""
+        return self.verdict.reason_in(language)
 
     @property
     def values(self) -> dict[str, Json]:

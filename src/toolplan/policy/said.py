@@ -2,10 +2,11 @@
 
 What is looked up depends on what the word is. A short text (a name, an address, an id) must occur in the request as it
 is, case and blanks aside, or piece by piece in this order ("pizza Oslo" of "good pizza in Oslo"); a number must be one
-of the request's numbers, in whatever way it was written there; of a longer text - a message, a description -
-only what can lead somewhere counts: mail addresses, web addresses, account and card numbers, long numbers. Dates and
-times are computed from the calendar and are no one's words. Short choices of a schema (`enum`) are the author's words.
-What cannot be found was not said.
+of the request's numbers, in whatever way it was written there (`quantities.py`), also in words or as a percentage, and
+where an argument counts time, one of its lengths of time; of a longer text - a message, a description - only what can
+lead somewhere counts: mail addresses, web addresses, account and card numbers, long numbers. Dates and times are
+computed from the calendar and are no one's words. Short choices of a schema (`enum`) are the author's words. What
+cannot be found was not said.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from toolplan.expressions.faults import Fault
-from toolplan.expressions.numerals import numbers_in
+from toolplan.patterns import late_pattern
+from toolplan.policy.quantities import duration_of, durations_said, numbers_said, plain_numbers
 from toolplan.values import Json
 
 __all__ = ["is_free_text", "leads_nowhere", "unsaid"]
@@ -25,19 +27,33 @@ __all__ = ["is_free_text", "leads_nowhere", "unsaid"]
 FREE_TEXT_WORDS = 8
 """From so many words on, a text is read as prose, not as a name."""
 
-_DATE = re.compile(
-    r"\d{4}-\d{1,2}(-\d{1,2})?([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?(Z|[+-]\d{2}:?\d{2})?|\d{1,2}:\d{2}(:\d{2})?",
-    re.IGNORECASE,
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
-_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?"
-_DATED = re.compile(
+_HAN_DAY = (
+    r"(?:大?[今明后昨前]天|[下上这本]?个?(?:周|星期|礼拜)[一二三四五六日天末]|(?:\d{4}年)?\d{1,2}月\d{1,2}[日号]?)"
+)
+_HAN_HOUR = (
+    r"(?:凌晨|早上|上午|中午|下午|傍晚|晚上)?(?:\d{1,2}|[一二三四五六七八九十两]{1,3})[点时]"
+    r"(?:半|整|[一三]刻|(?:\d{1,2}|[零一二三四五六七八九十]{1,3})分?)?"
+)
+_DATE = late_pattern(
+    rf"""\d{{4}}[-/]\d{{1,2}}(?:[-/]\d{{1,2}})?
+         (?:[T ]\d{{1,2}}:\d{{2}}(?::\d{{2}}(?:\.\d+)?)?)?\s?(?:Z|[+-]\d{{2}}:?\d{{2}})?
+       | \d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:\s?[ap]\.?m\.?)? | \d{{1,2}}\s?[ap]\.?m\.?
+       | {_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s+\d{{4}})? | \d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}(?:,?\s+\d{{4}})?
+       | {_HAN_DAY}?{_HAN_HOUR} | {_HAN_DAY}""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_DATED = late_pattern(
     rf"""\d{{4}}-\d{{1,2}}(?:-\d{{1,2}})? | \d{{1,2}}:\d{{2}}(?::\d{{2}})? | \d{{1,2}}\s?[ap]\.?m\b
        | \b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s+\d{{4}}\b)?
-       | \b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?!\w)(?:,?\s+\d{{4}}\b)?
+       | \b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?:,?\s+\d{{4}}\b)?
        | \b\d{{1,2}}(?:st|nd|rd|th)\b | \d+\s*[年月日号点]""",
-    re.VERBOSE,
+    re.VERBOSE | re.IGNORECASE,
 )
-_LEADS = re.compile(
+_LEADS = late_pattern(
     r"""(?: https?://\S+ | (?<![\w.@-])(?:[\w-]+\.)+[a-z]{2,}(?:/\S*)?(?![\w@])     # web addresses
           | [\w.+-]+@[\w.-]+\w                                                    # mail addresses
           | (?<!\w)[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{2,4}){3,8}(?!\w)                  # IBAN (ISO 13616)
@@ -45,9 +61,10 @@ _LEADS = re.compile(
         )""",
     re.VERBOSE | re.ASCII,
 )
-_WIDE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-_NUMBER = re.compile(r"[-+]?[\d.,]+")
-_LARGEST = 10**300
+_RUN_ON = late_pattern(r"(?:https?://|www\.|[\w.+-]+@)[a-z0-9.-]+\.[a-z]{2,6}\.(?=[A-Z][a-z]*\s)")
+"""An address and the full stop of its sentence, without a blank before the next one: "on www.ours.com.They sent"."""
+_WIDE = late_pattern(r"[\u3400-\u9fff\uf900-\ufaff]")
+_NUMBER = late_pattern(r"[-+]?[\d.,]+")
 _GAP = 2
 """Between two words of a text that was said in pieces there may be so many others."""
 _SMALL = frozenset(
@@ -56,14 +73,14 @@ _SMALL = frozenset(
     )
 )
 """English words that say nothing by themselves."""
-_ODD = re.compile(r"\d|[@/\\_]|\w\.\w")
+_ODD = late_pattern(r"\d|[@/\\_]|\w\.\w")
 """What is more than a word of a language: numbers, addresses, ids, paths."""
 _BEFORE_NAME = r"(?<!\w)(?<!\w[.+@])"
 _BEFORE_ODD = r"(?<!\w)(?<!\w[.+@-])"
 _BEFORE_ADDRESS = r"(?<!\w)(?<!\w[.+@!#$%&'*/=?^`{|}~-])"
 """What must not stand before a text for it to be there as a whole: the tail of an address is another address
 (RFC 5322, section 3.2.3, says what may be in one)."""
-_BLANKS = re.compile(r"\s+")
+_BLANKS = late_pattern(r"\s+")
 
 
 def is_free_text(value: Json) -> bool:
@@ -75,7 +92,7 @@ def is_free_text(value: Json) -> bool:
     return len(value.split()) + len(_WIDE.findall(value)) // 2 >= FREE_TEXT_WORDS
 
 
-_COMMANDS = re.compile(r"[|`]|&&|\$[({]|(?<!\S)(?:~|\.{1,2})?/\w|(?<!\S)--?[A-Za-z]")
+_COMMANDS = late_pattern(r"[|`]|&&|\$[({]|(?<!\S)(?:~|\.{1,2})?/\w|(?<!\S)--?[A-Za-z]")
 """What a text holds that is for a shell rather than for a reader: pipes, substitutions, paths, options."""
 
 
@@ -90,8 +107,8 @@ Way: TypeAlias = Literal["name", "wording", "prose"]
 """What a text is looked at as."""
 
 
-def unsaid(words: tuple[Json, ...], request: str, way: Way = "name") -> list[str]:
-    """Return which of these words, as text, the request does not hold.
+def unsaid(words: tuple[Json, ...], request: str, way: Way = "name", seconds: int | None = None) -> list[str]:
+    """Return which of these words, as text, the request does not hold. `seconds`: what a number stands for, of time.
 
     As "prose", only what can lead somewhere counts, whatever the length. As "wording", a short text of plain letters
     ("Hello", "Lunch with Ann") is no name: only its numbers, addresses, ids and paths have to be in the request. As a
@@ -101,7 +118,7 @@ def unsaid(words: tuple[Json, ...], request: str, way: Way = "name") -> list[str
     missing: dict[str, None] = {}
     for word in _leaves(words):
         if isinstance(word, int | float):
-            if way != "prose" and not said.number(word):
+            if way != "prose" and not said.number(word, seconds):
                 missing[f"{word:g}" if isinstance(word, float) else str(word)] = None
         else:
             for lead in _leads(word, way):
@@ -139,21 +156,27 @@ class _Said:
     """A request, prepared for being searched."""
 
     def __init__(self, request: str) -> None:
+        request = _RUN_ON.sub(r"\g<0> ", request)
         self.words = _plain(request)
         self.close = self.words.replace(" ", "")
         parts = (part.strip("()[]{}<>.,;:!?'\"") for part in self.words.split(" "))
         self.parts = [_stem(part) for part in parts if part and part not in _SMALL]
         self.undated = _DATED.sub(" | ", self.words)
         """The request without its dates: "June 13" does not say the number 13."""
-        self.numbers = set(_numbers(self.undated))
+        self.numbers = numbers_said(_DATED.sub(" | ", request))
+        self.durations = durations_said(request)
 
     @staticmethod
     @lru_cache(maxsize=16)
     def of(request: str) -> _Said:
         return _Said(request)
 
-    def number(self, number: float) -> bool:
-        return abs(number) < _LARGEST and float(number) in self.numbers
+    def number(self, number: float, seconds: int | None = None) -> bool:
+        if not abs(number) < 10**300:
+            return False
+        if float(number) in self.numbers:
+            return True
+        return seconds is not None and Fraction(str(number)) * seconds in self.durations
 
     def text(self, text: str) -> bool:
         """Return whether a short text occurs, whole, in the request."""
@@ -167,7 +190,10 @@ class _Said:
         if re.search(pattern, self.undated if plain.isdecimal() else self.words):
             return True
         if _NUMBER.fullmatch(plain) is not None:
-            return all(number in self.numbers for number in _numbers(plain))
+            found = plain_numbers(plain)  # none in an IP address or a version
+            return bool(found) and all(number in self.numbers for number in found)
+        if (lasting := duration_of(plain)) is not None:
+            return lasting in self.durations
         return self._in_pieces(plain.split(" "))
 
     def _in_pieces(self, parts: list[str]) -> bool:
@@ -196,10 +222,3 @@ def _stem(word: str) -> str:
 def _plain(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold()
     return _BLANKS.sub(" ", folded.replace("’", "'").replace("“", '"').replace("”", '"')).strip()
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(number) for number in numbers_in(text) if abs(number) < _LARGEST]
-    except Fault:
-        return []

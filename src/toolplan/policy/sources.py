@@ -2,7 +2,8 @@
 
 A value is abstracted to its `Sources`. They are joined wherever values meet - in templates, operators, functions,
 comprehensions - so nothing that a value depends on is ever forgotten; where the plan takes one field of a result whose
-tool declares which fields are untrusted, the others stay clean. This is information-flow analysis in the manner of
+tool declares which fields are untrusted, the others stay clean. How many elements a list has is kept apart from what is
+in them: `if not found` learns nothing of the texts in `found`. This is information-flow analysis in the manner of
 Denning and Denning (1977), over an abstract interpretation of the expressions.
 """
 
@@ -17,7 +18,7 @@ from typing import Any
 from toolplan.expressions import Fields, Hole, Items, Literal, Reference, Template, Text
 from toolplan.values import Json
 
-__all__ = ["NO_SOURCES", "Environment", "Sources", "join", "sources_of"]
+__all__ = ["NO_SOURCES", "Environment", "Sources", "join", "sources_of", "truth_of"]
 
 _NONE: Mapping[str, frozenset[str]] = MappingProxyType({})
 
@@ -41,6 +42,8 @@ class Sources:
     """Fields that may hold an untrusted one further down."""
     is_inside: bool = False
     """The value is one of the other fields: trusted as a whole, while `fields` are still untrusted below it."""
+    length: frozenset[str] | None = None
+    """The untrusted steps that decide how many elements a list has, all in `untrusted`; None if it may be no list."""
 
     @property
     def all_untrusted(self) -> frozenset[str]:
@@ -58,7 +61,8 @@ class Sources:
         The fields declared untrusted are so at any depth: below a field that is not among them they still are, though
         that field, taken whole, counts as what it was declared.
         """
-        taken = replace(self, words=_one_out(self.words)) if self.words else self
+        taken = self.element()
+        taken = replace(taken, words=_one_out(self.words)) if self.words else taken
         if not self.fields:
             return taken
         if name in self.fields:
@@ -70,14 +74,32 @@ class Sources:
     def whole(self) -> Sources:
         """Return the sources of something made of the whole value."""
         if not self.fields:
-            return self
-        return replace(self, untrusted=self.all_untrusted, fields=_NONE, containers=frozenset(), is_inside=False)
+            return self.element()
+        untrusted = self.all_untrusted
+        return replace(self, untrusted=untrusted, fields=_NONE, containers=frozenset(), is_inside=False, length=None)
+
+    def element(self) -> Sources:
+        """Return the sources of one of a list's elements."""
+        return self if self.length is None else replace(self, length=None)
+
+    def counted(self) -> Sources:
+        """Return the sources of how much there is in the value, and so of whether it is empty.
+
+        Where only certain fields of a result are untrusted, what they hold does not say how many there are.
+        """
+        decide = self.length
+        if decide is None:
+            decide = self.untrusted if self.fields else self.all_untrusted
+        return Sources(self.steps, decide, written=self.written)
 
     def under(self, untrusted: frozenset[str]) -> Sources:
         """Return the sources of the same value where whether it is computed depends on `untrusted` steps."""
-        if untrusted <= self.untrusted:
+        length = self.length
+        if untrusted <= self.untrusted and (length is None or untrusted <= length):
             return self
-        return replace(self, untrusted=self.untrusted | untrusted)
+        return replace(
+            self, untrusted=self.untrusted | untrusted, length=None if length is None else length | untrusted
+        )
 
     def to_json(self) -> dict[str, Json]:
         """Return the sources as JSON, for a conversation that goes on elsewhere."""
@@ -89,6 +111,7 @@ class Sources:
             "written": list[Json](sorted(self.written)),
             "containers": list[Json](sorted(self.containers)),
             "is_inside": self.is_inside,
+            "length": None if self.length is None else list[Json](sorted(self.length)),
         }
 
     @classmethod
@@ -98,17 +121,19 @@ class Sources:
         steps, untrusted, written = (frozenset[str](given[key]) for key in ("steps", "untrusted", "written"))
         containers = frozenset[str](given.get("containers", ()))
         inside = bool(given.get("is_inside", False))
-        return cls(steps, untrusted, tuple(given["words"]), fields or _NONE, written, containers, inside)
+        length = None if given.get("length") is None else frozenset[str](given["length"])
+        return cls(steps, untrusted, tuple(given["words"]), fields or _NONE, written, containers, inside, length)
 
 
 NO_SOURCES = Sources()
+_EMPTY_LIST = Sources(length=frozenset())
 
 Environment = Mapping[str, Sources]
 """The sources of each name; names that are missing (`now`) come from nowhere that matters."""
 
 
 def join(sources: Iterable[Sources]) -> Sources:
-    """Return the sources of a value that depends on all of these."""
+    """Return the sources of a value that depends on all of these: one of them, or made of them."""
     found = [each for each in sources if each is not NO_SOURCES]
     if not found:
         return NO_SOURCES
@@ -121,6 +146,7 @@ def join(sources: Iterable[Sources]) -> Sources:
             fields[name] = fields.get(name, frozenset()) | steps
         words.update({repr(word): word for word in each.words})
     nothing: frozenset[str] = frozenset()
+    lengths = [each.length for each in found if each.length is not None]
     return Sources(
         nothing.union(*(each.steps for each in found)),
         nothing.union(*(each.untrusted for each in found)),
@@ -129,7 +155,13 @@ def join(sources: Iterable[Sources]) -> Sources:
         nothing.union(*(each.written for each in found)),
         nothing.union(*(each.containers for each in found)),
         bool(fields) and all(each.is_inside for each in found if each.fields),
+        nothing.union(*lengths) if len(lengths) == len(found) else None,
     )
+
+
+def _list(elements: Iterable[Sources], length: frozenset[str]) -> Sources:
+    """Return the sources of a list of these elements, whose number `length` decides."""
+    return replace(join(elements).under(length), length=length)
 
 
 def sources_of(template: Template | ast.expr, env: Environment) -> Sources:
@@ -144,7 +176,7 @@ def sources_of(template: Template | ast.expr, env: Environment) -> Sources:
         case Text():
             return join(_of_part(part, env) for part in template.parts).whole()
         case Items():
-            return join(sources_of(item, env) for item in template.items)
+            return _list((sources_of(item, env) for item in template.items), frozenset())
         case Fields():
             keys = Sources(words=tuple(_key_word(name) for name, _ in template.fields if name))
             return join((keys, *(_one_deeper(sources_of(value, env)) for _, value in template.fields))).whole()
@@ -158,6 +190,8 @@ def _of_part(part: str | Hole, env: Environment) -> Sources:
 
 def _of_constant(value: Json) -> Sources:
     words = tuple(_words_in(value))
+    if isinstance(value, list):
+        return Sources(words=words, length=frozenset()) if words else _EMPTY_LIST
     return Sources(words=words) if words else NO_SOURCES
 
 
@@ -216,31 +250,70 @@ def _of_node(node: ast.AST, env: Environment) -> Sources:
             return _of_node(node.value, env).of_field(node.attr)
         case ast.Subscript():
             return _of_subscript(node, env)
-        case ast.List() | ast.Tuple() | ast.Set():
-            return join(_of_node(item, env) for item in node.elts)
+        case ast.List() | ast.Tuple():
+            more = (_of_node(item.value, env).counted() for item in node.elts if isinstance(item, ast.Starred))
+            return _list((_of_node(item, env) for item in node.elts), join(more).untrusted)
+        case ast.Set():
+            return join(_of_node(item, env) for item in node.elts).element()
         case ast.Starred():
-            return _of_node(node.value, env)
+            return _of_node(node.value, env).element()
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
-            inner, tests = _rounds(node.generators, env)
-            return _of_node(node.elt, inner).under(tests)
+            inner, deciding = _rounds(node.generators, env)
+            found = _list((_of_node(node.elt, inner),), deciding)
+            return found.element() if isinstance(node, ast.SetComp) else found
         case ast.DictComp():
-            inner, tests = _rounds(node.generators, env)
-            return join((_of_node(node.key, inner), _of_node(node.value, inner))).whole().under(tests)
+            inner, deciding = _rounds(node.generators, env)
+            return join((_of_node(node.key, inner), _of_node(node.value, inner))).whole().under(deciding)
         case ast.IfExp():
             chosen = join((_of_node(node.body, env), _of_node(node.orelse, env)))
-            return chosen.under(_of_node(node.test, env).all_untrusted)
+            return chosen.under(truth_of(node.test, env))
+        case ast.BoolOp():  # one of its operands, which those before it choose
+            chosen = join(_of_node(value, env) for value in node.values)
+            return chosen.under(frozenset[str]().union(*(truth_of(value, env) for value in node.values[:-1])))
+        case ast.BinOp(op=ast.Add()):
+            return _of_sum(_of_node(node.left, env), _of_node(node.right, env))
         case ast.Lambda():
             names = {argument.arg: NO_SOURCES for argument in node.args.args}
             return _of_node(node.body, {**env, **names})
         case ast.Call():
             return _of_call(node, env)
-        case ast.Compare() | ast.UnaryOp(op=ast.Not()):  # what comes out is true or false, not the words compared
+        case ast.UnaryOp(op=ast.Not()):
+            return replace(_of_node(node.operand, env).whole(), untrusted=truth_of(node.operand, env), words=())
+        case ast.Compare():  # what comes out is true or false, not the words compared
+            if len(node.ops) == 1 and _is_nothing(node.comparators[0]) and isinstance(node.ops[0], _EQUALS):
+                return _of_node(node.left, env).counted()
             return replace(join(_of_node(child, env) for child in ast.iter_child_nodes(node)).whole(), words=())
         case ast.UnaryOp():
             number = _signed(node)
             return _of_node(node.operand, env).whole() if number is None else _of_constant(number)
         case _:
             return join(_of_node(child, env) for child in ast.iter_child_nodes(node)).whole()
+
+
+def truth_of(node: ast.expr, env: Environment) -> frozenset[str]:
+    """Return the untrusted steps that decide whether an expression counts as true."""
+    match node:
+        case ast.BoolOp():
+            return frozenset[str]().union(*(truth_of(value, env) for value in node.values))
+        case ast.UnaryOp(op=ast.Not()):
+            return truth_of(node.operand, env)
+        case _:
+            return _of_node(node, env).counted().untrusted
+
+
+_EQUALS = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
+
+
+def _is_nothing(node: ast.expr) -> bool:
+    """Return whether an expression is null or an empty list: to be equal to it is to be empty."""
+    return (isinstance(node, ast.Constant) and node.value is None) or (isinstance(node, ast.List) and not node.elts)
+
+
+def _of_sum(one: Sources, other: Sources) -> Sources:
+    """Return the sources of a sum. Two lists make a list of the elements of both."""
+    if one.length is None or other.length is None:
+        return join((one, other)).whole()
+    return _list((one, other), one.length | other.length)
 
 
 def _signed(node: ast.expr) -> int | float | None:
@@ -261,12 +334,10 @@ def _of_subscript(node: ast.Subscript, env: Environment) -> Sources:
     base, index = _of_node(node.value, env), node.slice
     if isinstance(index, ast.Constant) and isinstance(index.value, str):
         return base.of_field(index.value)
-    chosen = (
-        join(_of_node(child, env) for child in ast.iter_child_nodes(index))
-        if isinstance(index, ast.Slice)
-        else (_of_node(index, env))
-    )
-    return base.under(chosen.all_untrusted)  # an index chooses a value; its own digits are not in it
+    if isinstance(index, ast.Slice):
+        return base.under(join(_of_node(child, env) for child in ast.iter_child_nodes(index)).all_untrusted)
+    chosen = _of_node(index, env)
+    return base.element().under(chosen.all_untrusted)  # an index chooses a value; its own digits are not in it
 
 
 def _of_call(node: ast.Call, env: Environment) -> Sources:
@@ -281,13 +352,17 @@ def _of_call(node: ast.Call, env: Environment) -> Sources:
             first, *rest = node.args
             name = first.value if isinstance(first, ast.Constant) else None
             taken = owner.of_field(name) if isinstance(name, str) else owner.whole()
-            return join((taken, *(_of_node(item, env) for item in rest)))
+            return join((taken, *(_of_node(item, env) for item in rest))).element()
         return join((owner.whole(), *(_of_node(item, env) for item in given))).whole()
     found = join(_of_node(item, env) for item in given)
-    if isinstance(node.func, ast.Name) and node.func.id in _PICKING:
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    if name in _PICKING:
         keys = [keyword.value for keyword in node.keywords if keyword.arg == "key"]
+        found = found if name in _WHOLE_LISTS else found.element()
         return found.under(NO_SOURCES.steps.union(*(_of_key(key, found, env).all_untrusted for key in keys)))
-    if isinstance(node.func, ast.Name) and node.func.id in _COUNTING:
+    if name in _COUNTING:
+        return found.counted()
+    if name in ("any", "all"):
         return replace(found.whole(), words=())
     return found.whole()
 
@@ -302,19 +377,23 @@ def _of_key(key: ast.expr, element: Sources, env: Environment) -> Sources:
     return element.whole()
 
 
-_PICKING = frozenset({"sorted", "reversed", "list", "set", "min", "max", "default"})
-_COUNTING = frozenset({"len", "any", "all", "bool"})
+_WHOLE_LISTS = frozenset({"sorted", "reversed", "list", "tuple", "enumerate"})
+"""What gives a list of as many elements as it is given, and the elements as they are."""
+_PICKING = _WHOLE_LISTS | {"set", "zip", "min", "max", "next", "default"}
+_COUNTING = frozenset({"len", "bool"})
 
 
 def _rounds(generators: list[ast.comprehension], env: Environment) -> tuple[dict[str, Sources], frozenset[str]]:
-    """Return the surroundings inside a comprehension, and the untrusted steps that decide what is taken."""
+    """Return the surroundings inside a comprehension, and the untrusted steps that decide which elements are taken."""
     inner = dict(env)
     deciding: frozenset[str] = frozenset()
     for generator in generators:
-        element = _of_node(generator.iter, inner)
+        items = _of_node(generator.iter, inner)
+        deciding |= items.counted().untrusted
+        element = items.element()
         for name in ast.walk(generator.target):
             if isinstance(name, ast.Name):
                 inner[name.id] = element
         for test in generator.ifs:
-            deciding |= _of_node(test, inner).all_untrusted
+            deciding |= truth_of(test, inner)
     return inner, deciding

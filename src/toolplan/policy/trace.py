@@ -1,9 +1,17 @@
 """Where the arguments of every call of a plan come from, and what decides that the call is made at all.
 
 A walk over the plan in written order, repeated until nothing more is added, which is soon, because sources only grow.
-A branch hands both its sides on, joined; a round of a loop begins with whatever any round before may have left.
-Whatever is assigned under a condition depends on the condition, and so does everything after a branch that may end the
-plan. The walk knows no values, so it says what can be, for all runs of the plan at once: before the run for whoever
+A branch hands both its sides on, joined; a round of a loop begins with whatever any round before may have left. What a
+condition decides is not only whether a call is made (`CallSources.condition`) but also which values there are to choose
+from:
+
+- after a branch, a name that either side assigns depends on the test;
+- after a loop, a name that its rounds assign depends on what decides how many rounds there are;
+- inside of a loop, a test decides which rounds come to a call, and so which of the elements it is made for: what
+  differs from round to round depends on the tests around it, as in a comprehension with `if`.
+
+A name assigned where nothing else can be assigned depends on no condition: if the plan gets there, its value is what
+it is. The walk knows no values, so it says what can be, for all runs of the plan at once: before the run for whoever
 approves, and during the run for the rules.
 
 What it leaves out: that a call failed, and how long something took, tell something too.
@@ -12,9 +20,9 @@ What it leaves out: that a call failed, and how long something took, tell someth
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from toolplan.expressions import Literal, Template
+from toolplan.expressions import Literal
 from toolplan.plan import (
     Answer,
     AskModel,
@@ -33,11 +41,12 @@ from toolplan.plan import (
     Step,
     Try,
     While,
+    assigned_names,
     walk,
 )
-from toolplan.policy.sources import NO_SOURCES, Sources, join, sources_of
+from toolplan.policy.sources import NO_SOURCES, Sources, join, sources_of, truth_of
 from toolplan.tools import Tool, ToolSet
-from toolplan.tools.fields import fields_around
+from toolplan.tools.fields import field_names, fields_around
 
 __all__ = ["CallSources", "Trace", "trace"]
 
@@ -94,12 +103,18 @@ class _Walk:
         """What each name may be at the beginning of a round, by loop."""
         self.left: dict[str, frozenset[str]] = {}
         """The untrusted steps that decide whether a loop is left early."""
+        self.round: frozenset[str] = NONE
+        """The names that differ from round to round of the loops around."""
+        self.assigned: dict[str, frozenset[str]] = {}
+        """The names that each branch and loop assigns somewhere inside."""
         self.changed = True
 
     def block(self, block: Block, env: dict[str, Sources], condition: frozenset[str]) -> frozenset[str]:
         """Walk a block; return the untrusted steps that decide whether what follows it is reached."""
         for step in block:
-            condition |= self.step(step, env, condition)
+            more = self.step(step, env, condition) - condition
+            condition |= more
+            self._chosen(env, more)
         return condition
 
     def step(self, step: Step, env: dict[str, Sources], condition: frozenset[str]) -> frozenset[str]:
@@ -112,7 +127,7 @@ class _Walk:
                 here = frozenset((step.id,))
                 result = self.results[step.id] = Sources(here, found.all_untrusted, written=here)
                 self._assign(env, step.defines, result, condition)
-                return self._on_error(step.on_error.value, step.on_error.do, step.defines, env, condition)
+                return self._on_error(step, env, condition)
             case AskUser():
                 self._assign(env, step.defines, Sources(frozenset((step.id,))), condition)
             case Let():
@@ -142,91 +157,105 @@ class _Walk:
         self.calls[step.id] = sources
         result = self.results[step.id] = _result(step.id, self.tools[step.tool], sources)
         self._assign(env, step.defines, result, condition)
-        return self._on_error(step.on_error.value, step.on_error.do, step.defines, env, condition)
+        return self._on_error(step, env, condition)
 
     def branch(self, step: If, env: dict[str, Sources], condition: frozenset[str]) -> frozenset[str]:
-        deciding = sources_of(step.test.tree, env).all_untrusted
+        deciding = truth_of(step.test.tree, env)
         then, otherwise = dict(env), dict(env)
-        left = self.block(step.then, then, condition | deciding) | self.block(
-            step.otherwise, otherwise, condition | deciding
-        )
-        _merge(env, then, otherwise, deciding)
+        left = NONE
+        for block, inner in ((step.then, then), (step.otherwise, otherwise)):
+            self._chosen(inner, deciding)
+            left |= self.block(block, inner, condition | deciding)
+        _merge(env, then, otherwise, deciding, self._names(step))
         return left if _leaves(step.then) or _leaves(step.otherwise) else NONE
 
     def loop(self, step: ForEach | While, env: dict[str, Sources], condition: frozenset[str]) -> frozenset[str]:
         """Walk the body once, from all that is known of the loop's beginning; `trace` repeats the whole walk."""
+        names = assigned = self._names(step)
         head = self.heads.setdefault(step.id, {})
-        self._grow(head, env, NONE)
+        for name, found in env.items():
+            self._grow(head, name, found)
         inner = dict(head)
         if isinstance(step, ForEach):
             items = sources_of(step.items, env)
-            inner[step.name] = items
-            deciding = items.all_untrusted
+            inner[step.name] = items.element()
+            names |= {step.name}
+            deciding = items.counted().untrusted
         else:
-            deciding = sources_of(step.test.tree, head).all_untrusted
-        inside = condition | deciding | self.left.get(step.id, NONE)
+            deciding = truth_of(step.test.tree, head)
+        deciding |= self.left.get(step.id, NONE)
+        inside = condition | deciding
+        around, self.round = self.round, self.round | names
+        self._chosen(inner, deciding)
         left = self.block(step.body, inner, inside) - inside
+        self.round = around
         if left:
             self.left[step.id] = self.left.get(step.id, NONE) | left
             self.changed = True
-        collected = NO_SOURCES
-        if isinstance(step, ForEach) and step.collect is not None:
-            collected = sources_of(step.collect, inner).under(inside)
-        self._grow(head, {name: found for name, found in inner.items() if name in env}, deciding)
+        for name in assigned & env.keys():
+            self._grow(head, name, inner[name].under(deciding | left))
         env.update(head)
         if isinstance(step, ForEach):
+            collected = NO_SOURCES
+            if step.collect is not None:
+                rounds = deciding | left
+                collected = replace(sources_of(step.collect, inner).under(rounds), length=rounds)
             self._assign(env, step.defines, collected, condition)
-        return self.left.get(step.id, NONE) | deciding if _leaves(step.body, of_loop=True) else NONE
+        return deciding if _leaves(step.body, of_loop=True) else NONE
 
-    def _grow(self, head: dict[str, Sources], more: Mapping[str, Sources], deciding: frozenset[str]) -> None:
-        """Join what is known of a loop's beginning with what else may get there."""
-        for name, found in more.items():
-            before = head.get(name)
-            if before is None:
-                head[name] = found
-            elif found != before:
-                joined = join((before, found)).under(deciding)
-                if joined != before:
-                    head[name] = joined
-                    self.changed = True
+    def _grow(self, head: dict[str, Sources], name: str, more: Sources) -> None:
+        """Join what is known of a name at a loop's beginning with what else may get there."""
+        before = head.get(name)
+        joined = more if before is None else join((before, more))
+        if joined != before:
+            head[name] = joined
+            self.changed = self.changed or before is not None
+
+    def _chosen(self, env: dict[str, Sources], deciding: frozenset[str]) -> None:
+        """Note that only some rounds get here, and what decides which."""
+        if deciding:
+            for name in self.round & env.keys():
+                env[name] = env[name].under(deciding)
+
+    def _names(self, step: Step) -> frozenset[str]:
+        """Return the names that are assigned inside of a step."""
+        found = self.assigned.get(step.id)
+        if found is None:
+            found = self.assigned[step.id] = assigned_names((step,))
+        return found
 
     def attempt(self, step: Try, env: dict[str, Sources], condition: frozenset[str]) -> frozenset[str]:
         body = dict(env)
+        names = self._names(step)
         left = self.block(step.body, body, condition) - condition
-        _merge(env, body, dict(env), NONE)
+        _merge(env, body, dict(env), NONE, names)
         handler = dict(env)
         if step.error:
             called = (self.results.get(each.id, NO_SOURCES) for each in walk(step.body))
             handler[step.error] = join(found.whole() for found in (*env.values(), *called))
         left |= self.block(step.handler, handler, condition) - condition
-        _merge(env, handler, dict(env), NONE)
+        _merge(env, handler, dict(env), NONE, names)
         return left
 
-    def _on_error(
-        self,
-        value: Template | None,
-        do: Block,
-        defines: tuple[str, ...],
-        env: dict[str, Sources],
-        condition: frozenset[str],
-    ) -> frozenset[str]:
+    def _on_error(self, step: Call | AskModel, env: dict[str, Sources], condition: frozenset[str]) -> frozenset[str]:
+        value, do = step.on_error.value, step.on_error.do
         if value is not None:
             instead = sources_of(value, env)
-            for name in defines:
+            for name in step.defines:
                 self._assign(env, (name,), join((env[name], instead)), condition)
         if not do:
             return NONE
         handler = dict(env)
         left = self.block(do, handler, condition) - condition
-        _merge(env, handler, dict(env), NONE)
+        _merge(env, handler, dict(env), NONE, self._names(step))
         return left
 
     def _assign(
         self, env: dict[str, Sources], names: Iterable[str], sources: Sources, condition: frozenset[str]
     ) -> None:
         for name in names:
-            env[name] = found = sources.under(condition)
-            self.names[name] = join((self.names.get(name, NO_SOURCES), found))
+            env[name] = sources
+            self.names[name] = join((self.names.get(name, NO_SOURCES), sources.under(condition)))
 
 
 def _result(step: str, tool: Tool, sources: CallSources) -> Sources:
@@ -234,6 +263,14 @@ def _result(step: str, tool: Tool, sources: CallSources) -> Sources:
     here = frozenset((step,))
     untrusted = sources.untrusted
     declared = tool.untrusted
+    if tool.assigns is True:
+        return Sources(here)
+    if tool.assigns and (untrusted or declared):  # the arguments have a say in all the other fields
+        more = here if declared is True else NONE
+        fields = dict.fromkeys(field_names(tool.returns or {}).difference(tool.assigns), untrusted | more)
+        fields = {name: steps for name, steps in fields.items() if steps}
+        fields |= dict.fromkeys(declared, untrusted | here) if isinstance(declared, tuple) else {}
+        return Sources(here, NONE, (), fields, containers=fields_around(tool.returns, frozenset(fields)))
     if declared is True:
         return Sources(here, untrusted | here)
     if not declared:
@@ -243,12 +280,16 @@ def _result(step: str, tool: Tool, sources: CallSources) -> Sources:
 
 
 def _merge(
-    env: dict[str, Sources], one: Mapping[str, Sources], other: Mapping[str, Sources], deciding: frozenset[str]
+    env: dict[str, Sources],
+    one: Mapping[str, Sources],
+    other: Mapping[str, Sources],
+    deciding: frozenset[str],
+    names: frozenset[str],
 ) -> None:
-    """Let each name be what either side made of it; what only one side changed depends on what decided the side."""
-    for name in [*one, *(name for name in other if name not in one)]:
-        mine, theirs = one.get(name, NO_SOURCES), other.get(name, NO_SOURCES)
-        env[name] = mine if mine == theirs else join((mine, theirs)).under(deciding)
+    """Let each name that a side may have assigned be what it is there, chosen by what decides the side."""
+    for name in names:
+        if name in one or name in other:
+            env[name] = join((one.get(name, NO_SOURCES), other.get(name, NO_SOURCES))).under(deciding)
 
 
 def _leaves(block: Block, *, of_loop: bool = False) -> bool:

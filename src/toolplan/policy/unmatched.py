@@ -8,7 +8,7 @@ from toolplan.diagnostics import nearest
 from toolplan.policy.rules import Policy, Rule
 from toolplan.tools import ToolSet
 
-__all__ = ["unmatched"]
+__all__ = ["left_open", "unmatched"]
 
 
 def unmatched(policy: Policy, tools: ToolSet) -> list[str]:
@@ -17,6 +17,26 @@ def unmatched(policy: Policy, tools: ToolSet) -> list[str]:
     That is no error: a policy may be for more tools than these.
     """
     return [line for rule in policy.rules for line in _of_rule(rule, tools)]
+
+
+def left_open(policy: Policy, tools: ToolSet) -> list[str]:
+    """Return a line for each rule that asks or denies by an argument which a call may leave out.
+
+    Not for those that say whether they are about such a call (`absent`). The others are not.
+    """
+    return [line for rule in policy.rules if rule.then != "allow" for line in _left_open(rule, tools)]
+
+
+def _left_open(rule: Rule, tools: ToolSet) -> Iterator[str]:
+    for tool in (tool for name in rule.tool if (tool := tools.get(name)) is not None):
+        required = tool.parameters.get("required", ())
+        for name, test in rule.arguments.items():
+            schema = tool.parameters["properties"].get(name)
+            if test.absent is None and schema is not None and name not in required and schema.get("default") is None:
+                yield (
+                    f"{rule.name}: not about calls of `{tool.name}` that leave `{name}` out; add `absent = true` if it "
+                    "should be, else `absent = false`"
+                )
 
 
 def _of_rule(rule: Rule, tools: ToolSet) -> Iterator[str]:

@@ -215,14 +215,52 @@ def test_arguments_that_a_person_changes_are_checked_and_used() -> None:
     bank, person = Bank(), Person(Decision.allow(arguments={"amount": 15}))
     assert run(bank, SAID, "Pay Ann.", person).outcome == "succeeded"
     assert bank.log == ["pay ann 15"]
-    wrong = Person(Decision.allow(arguments={"amount": "much"}))
+    wrong = Person(*[Decision.allow(arguments={"amount": "much"})] * 2)
     result = run(bank, SAID, "Pay Ann.", wrong)
     assert (result.outcome, [each.code for each in result.diagnostics]) == ("rejected", ["TP301"])
     person = Person(Decision.allow(each_call=True), Decision.allow(arguments={"amount": 7}))
     result = run(bank, BILL, "Pay the may bill.", person)
     assert (bank.log[-1], result.steps[-1].arguments) == ("pay DE02 1203 7", {"to": "DE02 1203", "amount": 7})
-    person = Person(Decision.allow(each_call=True), Decision.allow(arguments={"to": "eve"}))
-    assert run(bank, BILL, "Pay the may bill.", person, max_replans=0).outcome == "failed"
+    person = Person(Decision.allow(each_call=True), *[Decision.allow(arguments={"to": "eve"})] * 2)
+    result = run(bank, BILL, "Pay the may bill.", person, max_replans=0)
+    assert (result.outcome, "not allowed: the changed arguments" in str(result.steps[-1].error)) == ("failed", True)
+
+
+def test_a_change_that_cannot_be_made_is_said_at_once_and_can_be_corrected() -> None:
+    bank = Bank()
+    eve, seven = Decision.allow(arguments={"to": "eve"}), Decision.allow(arguments={"amount": 7})
+    person = Person(Decision.allow(each_call=True), eve, Decision.allow(arguments={"amount": "x"}), seven)
+    assert run(bank, BILL, "Pay the may bill.", person).outcome == "succeeded"
+    assert bank.log[-1] == "pay DE02 1203 7"
+    texts = [card.to_text() for card in person.cards]
+    assert ["CANNOT BE CHANGED" in text for text in texts] == [False, False, True, True]
+    assert "its place in the order is taken" in texts[2]
+    assert "expected" in person.cards[3].problems["s2"] or "number" in person.cards[3].problems["s2"]
+    assert "不能这样修改：修改后的参数会改动另一个对象" in person.cards[2].to_text("zh")
+    assert person.cards[2].to_dict()["problems"].keys() == {"s2"}
+
+
+def test_before_the_run_a_change_may_name_something_else_and_a_wrong_one_can_be_corrected() -> None:
+    bank = Bank()
+    wrong, eve = Decision.allow(arguments={"amount": "much"}), Decision.allow(arguments={"to": "eve", "amount": 5})
+    person = Person(wrong, eve)
+    assert run(bank, SAID, "Pay Ann.", person).outcome == "succeeded"
+    assert bank.log == ["pay eve 5"]
+    assert ["CANNOT BE CHANGED" in card.to_text() for card in person.cards] == [False, True]
+    both = [call("pay", to="ann", amount=20), call("pay", to="bob", amount=30)]
+    person = Person({"s1": Decision.allow(arguments={"to": "bob"}), "s2": True})
+    bank = Bank()
+    assert run(bank, both, "Pay.", person).outcome == "succeeded"
+    assert bank.log == ["pay bob 20", "pay bob 30"]  # in written order, for both change the same account now
+
+
+def test_only_the_question_whose_change_cannot_be_made_comes_again() -> None:
+    bank = Bank()
+    both = [call("pay", to="{bill.iban}", amount="{bill.total}"), call("pay", to="ann", amount="{bill.total}")]
+    steps = [call("read_bill", "bill", name="may"), {"parallel": both}]
+    person = Person(Decision.allow(each_call=True), {"s3": Decision.allow(arguments={"to": "x"}), "s4": True}, True)
+    assert run(bank, steps, "Pay.", person).outcome == "succeeded"
+    assert person.asked[1:] == [["s3", "s4"], ["s3"]]
 
 
 def test_a_reason_goes_to_the_model_for_another_plan() -> None:
@@ -465,3 +503,27 @@ def test_a_policy_file_may_begin_with_a_mark_and_misspelt_names_are_logged(tmp_p
     path.write_bytes(b"\xef\xbb\xbf" + b'[[rule]]\ntool = "paay"\nthen = "deny"\n')
     Agent(tools=Bank().tools, policy=str(path))
     assert "there is no tool `paay`; did you mean `pay`?" in caplog.text
+
+
+def test_the_reasons_on_a_chinese_card_are_chinese() -> None:
+    person = Person(False)
+    run(Bank(), BILL, "付五月的账单", person)
+    card = person.cards[0]
+    assert "需要批准：其中的值可能是由他人的文字决定的" in card.to_text("zh")
+    assert "asks: a value in it may have been chosen by other people's text" in card.to_text()
+    (line,) = card.asks
+    assert line.reason_in("zh") == "其中的值可能是由他人的文字决定的"
+    own = '[[rule]]\ntool = "pay"\nthen = "ask"\nreason = "大额付款"'
+    person = Person(False)
+    run(Bank(), BILL, "付五月的账单", person, policy=policy_from_toml(own))
+    assert "需要批准：大额付款" in person.cards[0].to_text("zh")
+
+
+def test_every_reason_of_ours_is_there_in_chinese() -> None:
+    from toolplan.policy import SHIPPED, shipped_policy
+    from toolplan.policy.reasons import DECLARED, ELSEWHERE, MENDED, NOTHING_ALLOWS_IT, worded
+
+    shipped = [rule.reason for name in SHIPPED for rule in shipped_policy(name).rules if rule.then != "allow"]
+    for reason in [*shipped, DECLARED, ELSEWHERE, MENDED, NOTHING_ALLOWS_IT]:
+        assert reason
+        assert worded([reason], "zh") != reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from toolplan.policy.quantities import duration_of
 from toolplan.policy.said import is_free_text, unsaid
 
 REQUEST = (
@@ -95,3 +96,42 @@ def test_a_long_name_is_still_a_name() -> None:
 )
 def test_the_tail_of_an_address_is_another_address(word: str, request_: str, is_said: bool) -> None:
     assert (unsaid((word,), request_) == []) is is_said
+
+
+def test_a_length_of_time_was_said_where_the_argument_counts_time() -> None:
+    assert unsaid((60,), "meet for an hour", seconds=60) == []
+    assert unsaid((60,), "meet for an hour") == ["60"]
+    assert unsaid((61,), "meet for an hour", seconds=60) == ["61"]
+    assert unsaid((1,), "meet for an hour and a half", seconds=3600) == ["1"]
+    assert unsaid((1.5,), "meet for an hour and a half", seconds=3600) == []
+    assert unsaid(("PT1H30M", "PT2H"), "一个半小时的会") == ["PT2H"]
+    assert duration_of("PT") is None
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        "2024/05/20", "3pm", "3:00 PM", "May 20, 2024", "20 May", "2024年5月20日", "明天下午三点", "下周五", "后天",
+        "晚上8点半", "3月5号",
+    ],
+)  # fmt: skip
+def test_dates_are_nobodys_words_however_they_are_written(date: str) -> None:
+    assert unsaid((date,), "Book it") == []
+
+
+@pytest.mark.parametrize("word", ["5 Marys", "Mark 50", "may be", "Augusta 12", "192.168.1.20", "三点", "周五花店"])
+def test_what_looks_like_a_date_at_first_sight_is_looked_up(word: str) -> None:
+    assert (unsaid((word,), "Book it") == []) is (word == "三点")
+
+
+def test_a_name_like_a_month_takes_no_number_away() -> None:
+    assert unsaid((50,), "Pay Mark 50") == []
+    assert unsaid((50,), "Pay Ann 50 on March 5") == []
+    assert unsaid((5,), "Pay Ann on March 5") == ["5"]
+
+
+def test_a_blank_that_is_missing_after_an_address() -> None:
+    request = "Post it on www.our-company.com.They wrote to bob@x.org.He knows"
+    assert unsaid(("www.our-company.com", "bob@x.org"), request) == []
+    assert unsaid(("www.our-company.com",), "Post it on www.our-company.com.they.net now") == ["www.our-company.com"]
+    assert unsaid(("utils",), "delete utils.Helper now") == ["utils"]

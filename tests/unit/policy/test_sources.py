@@ -192,3 +192,144 @@ def test_sources_survive_being_written_down() -> None:
 
     found = Sources(fields={"body": frozenset(["s1"])}, containers=frozenset(["message"]), is_inside=True)
     assert Sources.from_json(found.to_json()) == found
+    found = Sources(untrusted=frozenset(["s1", "s2"]), length=frozenset(["s2"]))
+    assert Sources.from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        # Whether there is anything, and how much, is not what stands in it.
+        ("ms = letter()\nif not ms:\n    return 'none'\nm = ms[0]\nsend(to=m.sender)", False),
+        ("ms = letter()\nto = 'a'\nif ms:\n    to = 'b'\nsend(to=to)", False),
+        ("ms = letter()\nsend(to='a', n=len(ms))", False),
+        ("ms = letter()\nbodies = [m.body for m in ms]\nsend(to='a', n=len(bodies))", False),
+        ("ms = letter()\nbodies = [m.body for m in ms if m.date == 'x']\nsend(to='a', n=len(bodies))", False),
+        ("ms = letter()\nbodies = [m.body for m in ms if m.body == 'x']\nsend(to='a', n=len(bodies))", True),
+        (
+            "ms = letter()\nxs = []\nfor m in ms:\n    if m.date == 'x':\n        xs = xs + [m.body]\n"
+            "send(to='a', n=len(xs))",
+            False,
+        ),
+        (
+            "ms = letter()\nxs = []\nfor m in ms:\n    if m.body == 'x':\n        xs = xs + [m.sender]\n"
+            "send(to='a', n=len(xs))",
+            True,
+        ),
+        ("ms = letter()\nxs = []\nfor m in ms:\n    xs = xs + [m.body]\nsend(to='a', n=xs)", True),
+        ("ms = letter()\nsend(to='a', n=len(ms[0].body))", True),
+        ("ms = mail()\nsend(to='a', n=len(ms))", True),
+        ("ms = mail()\nsend(to='a', n=len([1 for m in ms]))", True),
+        ("ms = letter()\nsend(to='a', n=1 if ms[0].body else 2)", True),
+        ("ms = letter()\nsend(to='a', n=1 if ms == [] else 2)", False),
+        ("m = letter()\nsend(to='a', n=1 if m is None else 2)", False),
+        ("m = letter()\nsend(to='a', n=1 if m.body is None else 2)", True),
+        ("ms = letter()\nsend(to='a', n=len(set([m.body for m in ms])))", True),
+        ("ms = letter()\nsend(to='a', n=(ms or [])[0].sender)", False),
+        ("ms = letter()\nsend(to='a', n=(ms[0].body or 'x'))", True),
+        ("ms = letter()\nc = contact()\nsend(to='a', n=(ms[0].body and c.x))", True),
+        ("ms = letter()\nsend(to='a', n=next((m for m in ms if m.date == 'x'), None).sender)", False),
+        ("ms = letter()\nsend(to='a', n=next((m for m in ms if m.body == 'x'), None).sender)", True),
+        ("ms = letter()\nsend(to='a', n=[m.sender for i, m in enumerate(ms)])", False),
+        # A value that is there in any case is not chosen by what leads past it.
+        ("m = mail()\nc = contact()\nif m.x:\n    return 'no'\nto = c.email\nsend(to='a', n=to)", False),
+        # The best of all, by what is not other people's text.
+        (
+            "ms = letter()\nbest = ms[0]\nfor m in ms:\n    if m.size > best.size:\n        best = m\n"
+            "send(to='a', n=best.sender)",
+            False,
+        ),
+        (
+            "ms = letter()\nbest = ms[0]\nfor m in ms:\n    if m.body > best.body:\n        best = m\n"
+            "send(to='a', n=best.sender)",
+            True,
+        ),
+    ],
+)
+def test_how_many_there_are_is_kept_apart_from_what_they_say(program: str, expected: bool) -> None:
+    assert untrusted(program, "n" if "n=" in program else "to") == expected
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("ms = letter()\nfor m in ms:\n    send(to=m.sender)", False),
+        ("ms = letter()\nfor m in ms:\n    if m.date == 'x':\n        send(to=m.sender)", False),
+        ("ms = letter()\nfor m in ms:\n    if m.body == 'x':\n        send(to=m.sender)", True),
+        ("ms = letter()\nfor m in ms:\n    if m.body != 'x':\n        continue\n    send(to=m.sender)", True),
+        ("ms = letter()\nfor m in ms:\n    send(to=m.sender)\n    if m.body == 'x':\n        break", True),
+        ("ms = letter()\nfor m in ms:\n    who = m.sender\n    if m.body == 'x':\n        send(to=who)", True),
+        ("ms = letter()\nfor m in ms:\n    if m.body == 'x':\n        send(to='ann')", False),
+        ("ms = letter()\nfor m in ms:\n    for w in m.body.split():\n        send(to=m.sender)", True),
+        ("ms = letter()\nfor m in ms:\n    if m.body == 'x':\n        n = 1\n    send(to=m.sender)", False),
+        (
+            "ms = letter()\nc = contact()\ni = 0\nwhile i < 9 and ms[i].body != 'x':\n    send(to=c.rows[i])\n"
+            "    i += 1",
+            True,
+        ),
+        (
+            "ms = letter()\nc = contact()\ni = 0\nwhile i < 9 and ms[i].date != 'x':\n    send(to=c.rows[i])\n"
+            "    i += 1",
+            False,
+        ),
+        # Two values of one source are two values.
+        ("m = mail()\nc = contact()\nto = c.rows[0].email\nif m.urgent:\n    to = c.rows[1].email\nsend(to=to)", True),
+        ("m = mail()\nc = contact()\nto = c.a\nif m.urgent:\n    to = c.b\nelse:\n    to = c.c\nsend(to=to)", True),
+        ("ms = mail()\nc = contact()\nto = c.rows[0]\nfor m in ms:\n    to = c.rows[1]\nsend(to=to)", True),
+    ],
+)
+def test_text_that_decides_for_which_elements_a_call_is_made_chooses_them(program: str, expected: bool) -> None:
+    assert untrusted(program) == expected
+
+
+FILE = {
+    "type": "object",
+    "properties": {"id": {"type": "string"}, "name": {"type": "string"}, "shared": {"type": "object"}},
+}
+OPEN = {"type": "object", "additionalProperties": True}
+
+
+@pytest.mark.parametrize(
+    ("declared", "text", "expected"),
+    [
+        ({}, "f.id", True),
+        ({"assigns": "id"}, "f.id", False),
+        ({"assigns": "id"}, "f.name", True),
+        ({"assigns": "id"}, "f", True),
+        ({"assigns": "id"}, "f.shared", True),
+        ({"assigns": "id"}, "f.shared.other", True),
+        ({"assigns": "id", "untrusted": ("name",)}, "f.id", False),
+        ({"assigns": "id", "untrusted": True}, "f.id", False),
+        ({"assigns": "id", "untrusted": True}, "f.name", True),
+        ({"assigns": True}, "f", False),
+    ],
+)
+def test_what_a_tool_assigns_itself_no_argument_chooses(declared: dict[str, Any], text: str, expected: bool) -> None:
+    made = Tool.from_schema("create", "", OPEN, lambda **_: None, FILE, writes="files", **declared)
+    tools = ToolSet.of([*TOOLS, made])
+    plan = check(parse(f"m = mail()\nf = create(content=m.text)\nsend(to={text})", "python", tools), tools).plan
+    assert trace(plan, tools).calls["s3"].arguments["to"].is_untrusted == expected
+
+
+def test_of_two_things_made_the_one_that_text_chose_is_chosen_by_it() -> None:
+    made = Tool.from_schema("create", "", OPEN, lambda **_: None, FILE, writes="files", assigns="id")
+    tools = ToolSet.of([*TOOLS, made])
+    program = "m = mail()\na = create(n=1)\nb = create(n=2)\nsend(to=a.id if m.x else b.id)"
+    plan = check(parse(program, "python", tools), tools).plan
+    assert trace(plan, tools).calls["s4"].arguments["to"].is_untrusted
+
+
+def test_what_a_tool_assigns_has_to_be_known() -> None:
+    from toolplan import UsageError
+
+    def declare(returns: Any = FILE, **declared: Any) -> None:
+        ToolSet.of([Tool.from_schema("create", "", OPEN, lambda **_: None, returns, **declared)])
+
+    with pytest.raises(UsageError, match="give the result a type"):
+        declare(OPEN, writes="f", assigns="id")
+    with pytest.raises(UsageError, match="`assigns` names `ident`, which is no field"):
+        declare(writes="f", assigns="ident")
+    with pytest.raises(UsageError, match="declared to change nothing"):
+        declare(reads="f", assigns="id")
+    with pytest.raises(UsageError, match="is not `untrusted`"):
+        declare(writes="f", assigns=True, untrusted=True)
