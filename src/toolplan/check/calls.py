@@ -15,13 +15,13 @@ from toolplan.check.spots import argument_place
 from toolplan.diagnostics import Diagnostic, Place, nearest
 from toolplan.diagnostics import calls as say
 from toolplan.diagnostics import names as say_names
-from toolplan.expressions import Fields, Items, Literal, Template
+from toolplan.expressions import Reference, Template, Text
 from toolplan.expressions.types import surely_fits
 from toolplan.plan import Call, Plan, walk
 from toolplan.tools import ArgumentFault, Tool, ToolSet
 from toolplan.values import Json
 
-__all__ = ["arguments"]
+__all__ = ["arguments", "unfit"]
 
 MAX_FINDINGS = 100
 """After so many nobody reads on."""
@@ -63,7 +63,7 @@ class _Callable:
     def problems(self, call: Call, plan: Plan) -> list[Diagnostic]:
         """Return what is wrong with this call."""
         types = self.types
-        doubtful: list[tuple[str, Template]] = []
+        doubtful: dict[str, Json] = {}
         unknown: list[tuple[str, Template]] = []
         missing = len(self.required)
         for name, template in call.arguments.fields:
@@ -73,22 +73,24 @@ class _Callable:
                 continue
             is_required = name in self.required
             missing -= is_required
-            if type(template) is Literal:
-                value = template.value
-                if surely_fits(value, target) or (value is None and not is_required):
-                    continue
-                doubtful.append((name, template))
-            elif type(template) is Items or type(template) is Fields:
-                doubtful.append((name, template))
-        if not (doubtful or missing or (unknown and not self.is_open)):
+            kind = type(template)
+            if kind is Reference or kind is Text:
+                continue
+            value = constant_of(template)
+            if isinstance(value, NotConstant) or (value is None and not is_required) or surely_fits(value, target):
+                continue
+            doubtful[name] = value
+        faults = self.tool.faults_of_given(doubtful) if doubtful else ()
+        if not (faults or missing or (unknown and not self.is_open)):
             return []
-        return self._described(call, plan, doubtful, unknown)
+        return self._described(call, plan, faults, unknown)
 
     def _described(
-        self, call: Call, plan: Plan, doubtful: Sequence[tuple[str, Template]], unknown: list[tuple[str, Template]]
+        self, call: Call, plan: Plan, faults: Sequence[ArgumentFault], unknown: list[tuple[str, Template]]
     ) -> list[Diagnostic]:
         tool = self.tool
-        given = {name for name, _ in call.arguments.fields}
+        templates = dict(call.arguments.fields)
+        given = templates.keys()
         missing = [name for name in self.types if name in self.required and name not in given]
         found: list[Diagnostic] = []
         if not self.is_open:
@@ -98,43 +100,39 @@ class _Callable:
                 meant = nearest(name, missing) or (missing[0] if len(missing) == 1 else None)
                 found.append(say.unknown_argument(place, tool.name, name, tool.call_signature, free, meant))
                 missing = [each for each in missing if each != meant]  # said already
-        constants: dict[str, Json] = {}
-        for name, template in doubtful:
-            value = constant_of(template)
-            if not isinstance(value, NotConstant):
-                constants[name] = value
-        if constants:
-            templates = dict(call.arguments.fields)
-            for fault in tool.faults(constants):
-                if fault.argument in constants and len(fault.path) > (fault.kind == "missing"):
-                    found.append(self._unfit(call, fault, templates[fault.argument]))
+        for fault in faults:
+            template = templates.get(fault.argument) if fault.argument else None
+            if template is not None and len(fault.path) > (fault.kind == "missing"):
+                found.append(unfit(call, tool, fault, template))
         if missing:
             found.append(say.missing_arguments(call.tool_place, tool.name, missing, tool.call_signature))
         return found
 
-    def _unfit(self, call: Call, fault: ArgumentFault, template: Template) -> Diagnostic:
-        argument = _spoken(fault.path)
-        if fault.kind == "missing":
-            argument = _spoken(fault.path[:-1])
-            problem, label = f"needs a field `{fault.path[-1]}`, which is not there", f"no field `{fault.path[-1]}`"
-        elif fault.kind == "unknown":
-            argument = _spoken(fault.path[:-1])
-            problem, label = f"has no field `{fault.path[-1]}`", "unknown field"
-        else:
-            expected, found = fault.expected, fault.found
-            if fault.allowed:
-                expected = _alternatives([json.dumps(value, ensure_ascii=False) for value in fault.allowed])
-                found = _brief(_at(template, fault.path[1:]))
-            problem, label = f"must be {expected}, but is {found}", f"found {found}"
-        place = _inside(template, fault.path[1:], fault.kind)
-        tool = self.tool
-        return say.unfit_argument(
-            place, call.id, tool.name, argument, problem, label, tool.call_signature, fault.suggestion
-        )
+
+def unfit(call: Call, tool: Tool, fault: ArgumentFault, template: Template) -> Diagnostic:
+    """Return the diagnostic for an argument whose value, or a part of it, the tool's schema refuses."""
+    argument = _spoken(fault.path)
+    if fault.kind == "missing":
+        argument = _spoken(fault.path[:-1])
+        problem, label = f"needs a field `{fault.path[-1]}`, which is not there", f"no field `{fault.path[-1]}`"
+    elif fault.kind == "unknown":
+        argument = _spoken(fault.path[:-1])
+        problem, label = f"has no field `{fault.path[-1]}`", "unknown field"
+    else:
+        expected, found = fault.expected, fault.found
+        if fault.allowed:
+            expected = _alternatives([json.dumps(value, ensure_ascii=False) for value in fault.allowed])
+            constant = constant_of(template)
+            found = fault.found if isinstance(constant, NotConstant) else _brief(_at(constant, fault.path[1:]))
+        problem, label = f"must be {expected}, but is {found}", f"found {found}"
+    place = _inside(template, fault.path[1:], fault.kind)
+    return say.unfit_argument(
+        place, call.id, tool.name, argument, problem, label, tool.call_signature, fault.suggestion
+    )
 
 
-def _at(template: Template, path: Sequence[str | int]) -> Json:
-    value: Any = constant_of(template)
+def _at(constant: Json, path: Sequence[str | int]) -> Json:
+    value: Any = constant
     for step in path:
         value = value[step]
     return value

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from toolplan.diagnostics import Place, Source
+from toolplan.expressions.types import ObjectType, from_schema, members
 from toolplan.plan import AskModel, AskUser, Block, Call, ForEach, Let, Step, Try, While, blocks_of, walk
 
 __all__ = ["Definitions"]
@@ -26,8 +27,8 @@ class Definitions:
     """Every name that a step is known by."""
     by_name: dict[str, list[Step]] = field(default_factory=dict[str, "list[Step]"])
     loops: list[ForEach | While] = field(default_factory=list["ForEach | While"])
-    has_readings: bool = False
-    """Whether a model reads anything: what such a step gives is declared in the plan."""
+    readings: dict[str, set[int]] = field(default_factory=dict[str, "set[int]"])
+    """The fields that `ask_model` steps declare, each with the identities of these steps."""
     _order: dict[int, int] = field(default_factory=dict[int, int])
     _around: dict[int, tuple[Step, ...]] = field(default_factory=dict[int, "tuple[Step, ...]"])
 
@@ -45,7 +46,10 @@ class Definitions:
             self.steps.setdefault(step.id, step)
             if isinstance(step, ForEach | While):
                 self.loops.append(step)
-            self.has_readings = self.has_readings or isinstance(step, AskModel)
+            if isinstance(step, AskModel):
+                for declared in members(from_schema(step.returns)):
+                    for name in declared.names if isinstance(declared, ObjectType) else ():
+                        self.readings.setdefault(name, set()).add(id(step))
             for name in _defined_by(step):
                 self.by_name.setdefault(name, []).append(step)
                 self.steps[name] = step

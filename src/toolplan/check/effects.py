@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from toolplan.diagnostics import Diagnostic
 from toolplan.diagnostics import effects as say
-from toolplan.effects import Access, conflict
+from toolplan.effects import Access, Resource
 from toolplan.expressions import Literal
 from toolplan.plan import Call, Parallel, Plan, Step, walk
 from toolplan.tools import ToolSet
 
 __all__ = ["conflicts"]
+
+_Calls: TypeAlias = "list[tuple[Call, tuple[Access, ...]]]"
+"""Calls with what they touch."""
+_Touch: TypeAlias = "tuple[int, Call]"
+"""A call, and which of all it is."""
 
 
 def conflicts(plan: Plan, tools: ToolSet) -> list[Diagnostic]:
@@ -17,28 +24,59 @@ def conflicts(plan: Plan, tools: ToolSet) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     for step in walk(plan.steps):
         if isinstance(step, Parallel):
-            members = [_calls(member, tools) for member in step.members]
-            for index, calls in enumerate(members):
-                before = [earlier for member in members[:index] for earlier in member]
-                found += _first_conflict(before, calls)
+            before = _Accesses()
+            for member in step.members:
+                calls = _calls(member, tools)
+                found += before.first_conflict(calls)
+                before.add(calls)
     return found
 
 
-def _first_conflict(
-    before: list[tuple[Call, tuple[Access, ...]]], calls: list[tuple[Call, tuple[Access, ...]]]
-) -> list[Diagnostic]:
-    for call, accesses in calls:
-        for other, other_accesses in before:
+class _Accesses:
+    """What the calls of earlier members touch, found by resource: a `parallel` may have thousands of members.
+
+    Two accesses are in each other's way when one of them writes and the resource of one covers that of the other, so
+    those that an access meets are below its resource, or are of one of the resources above it.
+    """
+
+    def __init__(self) -> None:
+        self.at: dict[tuple[Resource, bool], _Touch] = {}
+        """The first access of exactly this resource; True for the first that writes."""
+        self.below: dict[tuple[Resource, bool], _Touch] = {}
+        """The first access of this resource or of what it covers."""
+        self.count = 0
+
+    def add(self, calls: _Calls) -> None:
+        """Note what these calls touch."""
+        for call, accesses in calls:
+            self.count += 1
             for access in accesses:
-                if any(conflict(access, each) for each in other_accesses):
-                    name = ":".join(access.resource[1:] if access.is_state else access.resource)
-                    return [say.conflicting_members(call.tool_place, call.tool, name, other.tool_place, other.tool)]
-    return []
+                touch = (self.count, call)
+                for write in (False, True) if access.write else (False,):
+                    self.at.setdefault((access.resource, write), touch)
+                    for length in range(len(access.resource) + 1):
+                        self.below.setdefault((access.resource[:length], write), touch)
+
+    def first_conflict(self, calls: _Calls) -> list[Diagnostic]:
+        """Return the diagnostic for the first of the calls that meets earlier ones, and the first that it meets."""
+        for call, accesses in calls:
+            met = [(touch, access) for access in accesses if (touch := self._met_by(access)) is not None]
+            if met:
+                (_, other), access = min(met, key=lambda each: each[0][0])
+                name = ":".join(access.resource[1:] if access.is_state else access.resource)
+                return [say.conflicting_members(call.tool_place, call.tool, name, other.tool_place, other.tool)]
+        return []
+
+    def _met_by(self, access: Access) -> _Touch | None:
+        resource, write = access.resource, not access.write  # a reader meets only what writes
+        above = (self.at.get((resource[:length], write)) for length in range(len(resource)))
+        touches = [touch for touch in (self.below.get((resource, write)), *above) if touch is not None]
+        return min(touches, key=lambda touch: touch[0], default=None)
 
 
-def _calls(member: Step, tools: ToolSet) -> list[tuple[Call, tuple[Access, ...]]]:
+def _calls(member: Step, tools: ToolSet) -> _Calls:
     """Return the calls of a member whose declared accesses are known from the plan's text alone."""
-    found: list[tuple[Call, tuple[Access, ...]]] = []
+    found: _Calls = []
     for step in walk((member,)):
         tool = tools.get(step.tool) if isinstance(step, Call) else None
         if tool is None or not isinstance(step, Call) or not tool.effects.declared:

@@ -71,6 +71,8 @@ def max_calls(steps: Block) -> int | None:
 
 
 def _calls_of(step: Step) -> int | None:
+    if isinstance(step, Call) and not step.on_error.do:
+        return 1
     inner = [max_calls(block) for block in blocks_of(step)]
     known = [calls for calls in inner if calls is not None]
     if len(known) < len(inner):

@@ -21,7 +21,7 @@ from toolplan.diagnostics import names as say
 from toolplan.diagnostics.reading import no_condition
 from toolplan.expressions import Expression, Fields, Hole, Literal, Reference, Template
 from toolplan.expressions.templates import holes, names_of, rename, settle, unread
-from toolplan.expressions.types import ObjectType, Type, from_schema, members
+from toolplan.expressions.types import ObjectType, Type, members
 from toolplan.known import NOTHING_KNOWN, Known
 from toolplan.plan import (
     Answer,
@@ -334,14 +334,12 @@ class _Names:
         makers = self.makers.get(field)
         if makers is None:
             makers = self.makers[field] = {tool.name for tool in self.tools if _declares(tool.result_type, field)}
-        if not makers and not self.definitions.has_readings:
+        readings = self.definitions.readings.get(field) or ()
+        if not makers and not readings:
             return []
         found: dict[int, str] = {}
         for name, step in scope.items():
-            if isinstance(step, Call):
-                is_owner = step.tool in makers
-            else:
-                is_owner = isinstance(step, AskModel) and _declares(from_schema(step.returns), field)
+            is_owner = step.tool in makers if isinstance(step, Call) else id(step) in readings
             if is_owner and id(step) not in found:
                 found[id(step)] = name
         return list(found.values())
@@ -384,9 +382,8 @@ class _Names:
         answer. A call in a `try` may be there to see whether it fails.
         """
         every = list(walk(steps))
-        if self.missing or any(isinstance(step, Replan) for step in every):
-            return
-        if answer is None and not any(isinstance(step, Answer) for step in every):
+        kinds = set(map(type, every))
+        if self.missing or Replan in kinds or (answer is None and Answer not in kinds):
             return
         tried = {id(step) for each in every if isinstance(each, Try) for step in walk(each.body)}
         for step in every:
@@ -409,16 +406,19 @@ class _Names:
 
 def _changed(old: T, **parts: object) -> T:
     """Return `old` with these fields, itself when they are what it has."""
-    if all(getattr(old, name) is part for name, part in parts.items()):
-        return old
-    return replace(old, **parts)  # type: ignore[type-var]
+    for name, part in parts.items():
+        if getattr(old, name) is not part:
+            return replace(old, **parts)  # type: ignore[type-var]
+    return old
 
 
 def _met(a: Scope | None, b: Scope | None) -> Scope | None:
-    """Return the scope where two paths meet, None for a path that does not get there."""
+    """Return the scope where two paths meet, None for a path that does not get there. Changes `a`."""
     if a is None or b is None:
         return b if a is None else a
-    return {name: step for name, step in a.items() if name in b}
+    for name in a.keys() - b.keys():
+        del a[name]
+    return a
 
 
 def _is_no_test(tree: ast.expr) -> bool:
@@ -445,9 +445,8 @@ def _field_read(tree: ast.expr, name: str) -> str | None:
     return None
 
 
-def _declares(found: Type | None, field: str) -> bool:
-    objects = [member for member in members(found) if isinstance(member, ObjectType)] if found is not None else []
-    return any(each.field(field) is not None for each in objects)
+def _declares(found: Type, field: str) -> bool:
+    return any(isinstance(member, ObjectType) and member.field(field) is not None for member in members(found))
 
 
 def _listed(scope: Scope) -> list[tuple[str, str | None]]:

@@ -60,6 +60,8 @@ def _reach(steps: Block, in_loop: bool, found: list[Diagnostic]) -> bool:
 
 
 def _passes(step: Step, in_loop: bool, found: list[Diagnostic]) -> bool:
+    if isinstance(step, Call) and not step.on_error.do:  # by far the commonest, so the first to be asked for
+        return True
     if isinstance(step, Answer | Cannot | Replan | Break | Continue):
         return False
     if isinstance(step, If | Try):

@@ -12,7 +12,6 @@ from toolplan.check.limits import length_of
 from toolplan.check.spots import call_place
 from toolplan.diagnostics import Diagnostic
 from toolplan.diagnostics import effects as say
-from toolplan.expressions import Literal, Reference
 from toolplan.known import NOTHING_KNOWN, Known
 from toolplan.plan import (
     Answer,
@@ -33,6 +32,7 @@ from toolplan.plan import (
     walk,
 )
 from toolplan.tools import Tool, ToolSet
+from toolplan.tools.state_names import states_planned
 
 __all__ = ["may_be_same", "states"]
 
@@ -93,13 +93,12 @@ class _States:
         tool = self.tools.get(call.tool)
         if tool is None:
             return held
-        for state in tool.requires:
-            needed = _filled(state, call)
+        for needed in states_planned(tool.requires, tool, call.arguments):
             if not any(may_be_same(needed, each) for each in held):
                 self.found.append(self.missing(call, tool, needed))
                 held |= {needed}  # said once
         self.calls.append(call)
-        ensured = held | {_filled(state, call) for state in tool.ensures}
+        ensured = held.union(states_planned(tool.ensures, tool, call.arguments))
         if call.on_error.action in ("fail", "replan"):
             return ensured
         return _met(ensured, self.block(call.on_error.do, held))
@@ -108,7 +107,7 @@ class _States:
         sometimes = [
             call_place(earlier)
             for earlier in self.calls
-            if any(may_be_same(state, _filled(each, earlier)) for each in self.tools[earlier.tool].ensures)
+            if any(may_be_same(state, each) for each in self._ensured(earlier))
         ]
         family = re.split(r"[:/{]", state, maxsplit=1)[0]
         providers = [
@@ -117,6 +116,10 @@ class _States:
             if any(may_be_same(state, name) or (name.startswith(family) and "{" in name) for name in each.ensures)
         ]
         return say.missing_state(call.tool_place, tool.name, state, providers, sometimes)
+
+    def _ensured(self, call: Call) -> tuple[str, ...]:
+        tool = self.tools[call.tool]
+        return states_planned(tool.ensures, tool, call.arguments)
 
 
 def _met(a: Held | None, b: Held | None) -> Held | None:
@@ -130,21 +133,6 @@ def _leaves_early(body: Block) -> bool:
 
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-
-
-def _filled(state: str, call: Call) -> str:
-    """Return the state's name for this call; an argument that is not known stands as `{expression}`."""
-    if "{" not in state:
-        return state
-    templates = dict(call.arguments.fields)
-
-    def value(match: re.Match[str]) -> str:
-        template = templates.get(match[1])
-        if isinstance(template, Literal):
-            return str(template.value)
-        return f"{{{template.expression.text}}}" if isinstance(template, Reference) else match[0]
-
-    return _PLACEHOLDER.sub(value, state)
 
 
 def may_be_same(a: str, b: str) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from toolplan.check.calls import unfit
 from toolplan.check.fitting import Fitting, origin_of, spot_of, words_of
 from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.diagnostics import calls as say
@@ -28,6 +29,7 @@ from toolplan.expressions.types import (
     UNKNOWN,
     ListType,
     ObjectType,
+    Scalar,
     Type,
     from_schema,
     is_same,
@@ -310,7 +312,12 @@ class _Types:
         found = self.template(template, env)
         if found is target or found is UNKNOWN or target is UNKNOWN or self.silent:
             return
-        self.report(Fitting(call, tool, self.tools, env, self.results).misfits(name, template, found, target))
+        misfits = Fitting(call, tool, self.tools, env, self.results).misfits(name, template, found, target)
+        if not misfits and isinstance(found, Scalar) and found.values is not None and len(found.values) == 1:
+            (value,) = found.values
+            faults = [fault for fault in tool.faults_of_given({name: value}) if fault.argument == name]
+            misfits = [unfit(call, tool, fault, template) for fault in faults]
+        self.report(misfits)
 
 
 _Round: TypeAlias = "Callable[[Env], Env | None]"

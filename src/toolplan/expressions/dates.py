@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from toolplan.expressions.faults import Fault
+from toolplan.patterns import late_pattern
 
 __all__ = ["Moment", "find_date", "format_moment", "is_date_pattern", "move", "read_moment"]
 
@@ -58,21 +59,21 @@ class Moment:
 
 _CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d{1,9}))?)?"
 _TAIL = rf"(?:(?P<separator>[Tt]|[ ]{{1,3}}){_CLOCK}[ ]?(?P<zone>[Zz]|[+-]\d{{2}}(?::?\d{{2}})?)?)?"
-_ISO = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})" + _TAIL)
-_SLASHED = re.compile(r"(?P<year>\d{4})(?P<cut>[/.])(?P<month>\d{1,2})(?P=cut)(?P<day>\d{1,2})" + _TAIL)
-_CHINESE = re.compile(
+_ISO = late_pattern(r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})" + _TAIL)
+_SLASHED = late_pattern(r"(?P<year>\d{4})(?P<cut>[/.])(?P<month>\d{1,2})(?P=cut)(?P<day>\d{1,2})" + _TAIL)
+_CHINESE = late_pattern(
     r"(?P<year>\d{4})[ ]?年[ ]?(?P<month>\d{1,2})[ ]?月[ ]?(?P<day>\d{1,2})[ ]?[日号]?"
     r"(?:[ ]?(?P<half>上午|下午|晚上|早上|中午|凌晨)?[ ]?(?P<hour>\d{1,2})"
     r"(?::(?P<minute>\d{2})|[点时](?P<late>\d{1,2})?分?))?"
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(?P<word>(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6})\.?"
-_ENGLISH = re.compile(
+_ENGLISH = late_pattern(
     rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[ ](?:of[ ])?{_MONTH},?[ ](?P<year>\d{{4}}))" + _TAIL, re.IGNORECASE
 )
-_AMERICAN = re.compile(rf"{_MONTH}[ ](?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?[ ](?P<year>\d{{4}})" + _TAIL, re.IGNORECASE)
-_COMPACT = re.compile(r"(?P<year>(?:19|20)\d{2})(?P<month>\d{2})(?P<day>\d{2})(?!\d)")
-_TIME = re.compile(_CLOCK)
+_AMERICAN = late_pattern(rf"{_MONTH}[ ](?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?[ ](?P<year>\d{{4}})" + _TAIL, re.IGNORECASE)
+_COMPACT = late_pattern(r"(?P<year>(?:19|20)\d{2})(?P<month>\d{2})(?P<day>\d{2})(?!\d)")
+_TIME = late_pattern(_CLOCK)
 _FORMS = (_ISO, _SLASHED, _CHINESE, _ENGLISH, _AMERICAN)
 _HELP = 'dates are ISO text such as "2026-03-18" or "2026-03-18T09:00"'
 
@@ -217,13 +218,13 @@ _FIELDS: dict[str, Callable[[Moment, bool], str]] = {
     "z": lambda m, _: m.zone,
     "%": lambda m, _: "%",
 }
-_DIRECTIVE = re.compile(r"%([-#]?)(.?)", re.DOTALL)
-_LETTERED = re.compile(r"YYYY|yyyy|MM|DD|dd|HH|mm|ss|M(?=月)|[Dd](?=[日号])|H(?=[时点])")
+_DIRECTIVE = late_pattern(r"%([-#]?)(.?)", re.DOTALL)
+_LETTERED = late_pattern(r"YYYY|yyyy|MM|DD|dd|HH|mm|ss|M(?=月)|[Dd](?=[日号])|H(?=[时点])")
 _LETTERS = {
     "YYYY": "%Y", "yyyy": "%Y", "MM": "%m", "DD": "%d", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S",
     "M": "%-m", "D": "%-d", "d": "%-d", "H": "%-H",
 }  # fmt: skip
-_HAN = re.compile(r"[\u4e00-\u9fff]")
+_HAN = late_pattern(r"[\u4e00-\u9fff]")
 
 
 def format_moment(moment: Moment, pattern: str) -> str:

@@ -2,8 +2,9 @@
 
 One walk over a tree refuses what is not on the list, counts nodes and nesting, and collects the names that are needed
 from outside. It also settles spellings, in place: `true`, `false`, `null` become constants, unless a comprehension
-gives one of these names a value; `now()` becomes `now`, `today()` becomes `date(now)`; and identifiers that Python's
-parser folded (NFKC: `ｘ` becomes `x`) get the spelling of the text back, because the keys of JSON are not folded.
+gives one of these names a value; `now()` becomes `now`, `today()` becomes `date(now)`, `map` and `filter` become
+comprehensions (see `idioms`); and identifiers that Python's parser folded (NFKC: `ｘ` becomes `x`) get the spelling of
+the text back, because the keys of JSON are not folded.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, NoReturn
 from toolplan.diagnostics import nearest
 from toolplan.expressions.faults import ExpressionError
 from toolplan.expressions.functions import FUNCTIONS
+from toolplan.expressions.idioms import respelt
 from toolplan.expressions.limits import MAX_DEPTH, MAX_INT, MAX_NODES
 from toolplan.expressions.methods import METHODS, REFUSED
 from toolplan.expressions.positions import span_of
@@ -51,7 +53,7 @@ _REFUSED_NODES: dict[type[ast.AST], tuple[str, str | None]] = {
     ast.Yield: ("`yield` has no meaning here", None),
     ast.YieldFrom: ("`yield` has no meaning here", None),
     ast.Lambda: (
-        "a lambda can only be the `key` of `min`, `max` or `sorted`",
+        "a lambda can only be the `key` of `min`, `max` or `sorted`, or what `map` or `filter` does",
         "write a comprehension: `[... for x in xs]`",
     ),
     ast.MatMult: ("`@` has no meaning here", None),
@@ -305,6 +307,9 @@ class _Reader:
             _become_now(node, function, name)
             self.names.add("now")
             return
+        if respelt(node, name, self.is_function):
+            self.comprehension(node, depth)  # type: ignore[arg-type]
+            return
         known = FUNCTIONS.get(name)
         if known is None:
             self.unknown_function(node, function)
@@ -343,6 +348,11 @@ class _Reader:
             self.kinds(node)
             return
         self.arguments(node, depth)
+
+    def is_function(self, name: str) -> bool:
+        """Return whether the name is that of a function of one argument."""
+        known = FUNCTIONS.get(name)
+        return known is not None and not known.special and known.required <= 1 and not self.bound.get(name)
 
     def kinds(self, node: ast.Call) -> None:
         if len(node.args) != 2:
@@ -427,7 +437,7 @@ class _Reader:
             self.visit(node.body, depth + 1)
             self.bound[argument.arg] -= 1
         elif isinstance(node, ast.Name) and node.id in FUNCTIONS and not self.bound.get(node.id):
-            if FUNCTIONS[node.id].special or FUNCTIONS[node.id].required > 1:
+            if not self.is_function(node.id):
                 self.fail(node, f"`{node.id}` takes more than one argument", "write `key=lambda x: ...`")
         elif (
             isinstance(node, ast.Attribute)

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from toolplan.diagnostics import Diagnostic, Place
 from toolplan.diagnostics import calls as say
-from toolplan.expressions.narrowing import Env, define, narrow
+from toolplan.expressions.narrowing import Env, as_tested, define, narrow
 from toolplan.expressions.nodes import RULES
 from toolplan.expressions.operands import NUMERIC, is_text, kinds_of
 from toolplan.expressions.read import Expression
@@ -56,7 +56,7 @@ def infer(expression: Expression, env: Env) -> tuple[Type, Sequence[Diagnostic]]
     """Return the type of the expression's value and what is wrong in it."""
     tree = expression.tree
     if type(tree) is ast.Name:
-        return env.get(tree.id, UNKNOWN), ()
+        return as_tested(tree.id, env), ()
     if type(tree) is ast.Attribute and type(tree.value) is ast.Name:  # the commonest reference by far
         root = env.get(tree.value.id)
         if type(root) is ObjectType and (found := root.field(tree.attr)) is not None:
@@ -86,12 +86,15 @@ def infer_template(template: Template, env: Env) -> tuple[Type, Sequence[Diagnos
             findings += more
         return object_of(fields), findings
     for part in template.parts:
-        if not isinstance(part, str):
-            inference = Inference(part.expression, env)
-            found = inference.of(part.expression.tree)
-            if part.spec:
-                inference.check_format(part.spec, found, part.expression.tree)
-            findings += inference.findings
+        if isinstance(part, str):
+            continue
+        if not part.spec:
+            findings += infer(part.expression, env)[1]
+            continue
+        inference = Inference(part.expression, env)
+        found = inference.of(part.expression.tree)
+        inference.check_format(part.spec, found, part.expression.tree)
+        findings += inference.findings
     return TEXT, findings
 
 

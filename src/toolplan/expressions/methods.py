@@ -62,6 +62,7 @@ REFUSED: dict[str, str] = {
     "update": "expressions change nothing; write the new object: `{**a, **b}`",
     "setdefault": "expressions change nothing; read with `d.get('k', default)`",
     "popitem": "expressions change nothing",
+    "fromkeys": "write `set(xs)` for the different elements, or `{x: value for x in xs}` for an object",
     "format_map": 'write an f-string: `f"{name}: {price}"`',
     "encode": "text has no bytes here",
     "strftime": "dates are ISO text; write `format_date(d, '%Y-%m-%d')`",

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 
+from toolplan.patterns import late_pattern
+
 __all__ = ["explain_syntax", "masked"]
 
-_STRINGS = re.compile(
+_STRINGS = late_pattern(
     r"'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)|'(?:[^'\\\n]|\\.)*(?:'|\Z)|\"(?:[^\"\\\n]|\\.)*(?:\"|\Z)",
     re.DOTALL,
 )
-_F_PREFIX = re.compile(r"[fF][rR]?\Z")
-_HOLE = re.compile(r"(\{[^{}]*\})|[^{}]+|[{}]")
+_F_PREFIX = late_pattern(r"[fF][rR]?\Z")
+_HOLE = late_pattern(r"(\{[^{}]*\})|[^{}]+|[{}]")
 _FULL_WIDTH = {
     "，": ",", "（": "(", "）": ")", "：": ":", "；": ";", "。": ".", "【": "[", "】": "]", "［": "[", "］": "]",
     "｛": "{", "｝": "}", "＋": "+", "－": "-", "＊": "*", "／": "/", "＝": "=", "＜": "<", "＞": ">",
@@ -23,7 +25,7 @@ _FULL_WIDTH = {
     "≥": ">=", "≤": "<=", "≠": "!=", "–": "-", "—": "-", "−": "-", "．": ".",
 }  # fmt: skip
 _ELSEWHERE: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
-    (re.compile(pattern), message, help)
+    (late_pattern(pattern), message, help)
     for pattern, message, help in (
         (r"&&", "`&&` is not an operator here", "write `and`"),
         (r"\|\|", "`||` is not an operator here", "write `or`"),
@@ -67,10 +69,10 @@ _WORDS: dict[str, str] = {
     for word in words.split()
 }
 """The operators of other languages that are words, each with what it is here."""
-_WORD = re.compile(r"(?<![\w.])(?:" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")(?![\w(.])")
-_OPERAND = re.compile(r"[\w)]\.\w|[0-9'\"<>()\[\]]|==|!=")
+_WORD = late_pattern(r"(?<![\w.])(?:" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")(?![\w(.])")
+_OPERAND = late_pattern(r"[\w)]\.\w|[0-9'\"<>()\[\]]|==|!=")
 """What tells a condition from a sentence."""
-_STATEMENT = re.compile(
+_STATEMENT = late_pattern(
     r"\s*(import|from|def|class|return|for|while|if|with|try|raise|del|global|assert|pass|break|continue)\b"
 )
 

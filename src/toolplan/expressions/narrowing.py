@@ -26,7 +26,7 @@ from toolplan.expressions.shapes import (
     without,
 )
 
-__all__ = ["Env", "define", "join_env", "may_equal", "narrow", "path_of", "root_of"]
+__all__ = ["Env", "as_tested", "define", "join_env", "may_equal", "narrow", "path_of", "root_of"]
 
 Env: TypeAlias = Mapping[str, Type]
 """The types of the names in scope, and of the paths of which more is known."""
@@ -98,6 +98,15 @@ _NAMES = re.compile(r"(?:^|(?<=\[))[^\W\d]\w*")
 """The names that a path depends on: its root, and those in brackets."""
 
 
+def as_tested(name: str, env: Env) -> Type:
+    """Return the type of the value `name`, its fields as tests have shown them to be."""
+    found = env.get(name, UNKNOWN)
+    if name + "." not in env or not isinstance(found, ObjectType):
+        return found
+    shown = {field: known for field in found.names if (known := env.get(name + _field(field))) is not None}
+    return found.with_fields(shown) if shown else found
+
+
 def define(env: dict[str, Type], name: str, found: Type) -> None:
     """Give `name` a new value of type `found`; what was known about paths that depend on it is forgotten."""
     if name + "." in env:
@@ -110,7 +119,10 @@ def join_env(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
     """Return what is known where two paths of a plan meet: the names of both, each of either type."""
     if a is b:
         return a
-    return {name: join(found, b[name]) for name, found in a.items() if name in b}
+    # Nearly all names are of one and the same type on both paths.
+    return {
+        name: found if (other := b[name]) is found else join(found, other) for name, found in a.items() if name in b
+    }
 
 
 def narrow(test: ast.expr, env: Env, holds: bool, type_of: TypeOf, depth: int = 0) -> Env:

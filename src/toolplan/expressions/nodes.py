@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from toolplan.diagnostics import Diagnostic, Place, nearest
 from toolplan.diagnostics import calls as say
 from toolplan.expressions import results
-from toolplan.expressions.narrowing import may_equal, narrow, path_of
+from toolplan.expressions.narrowing import as_tested, may_equal, narrow, path_of
 from toolplan.expressions.operands import (
     COMPARISONS,
     NUMERIC,
@@ -56,7 +56,7 @@ __all__ = ["RULES"]
 
 
 def _name(infer: Inference, node: ast.Name) -> Type:
-    return infer.env.get(node.id, UNKNOWN)
+    return as_tested(node.id, infer.env)
 
 
 def _constant(infer: Inference, node: ast.Constant) -> Type:

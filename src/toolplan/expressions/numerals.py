@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from decimal import Context, Decimal
 
 from toolplan.expressions.faults import Fault
+from toolplan.patterns import late_pattern
 
 __all__ = ["numbers_in", "passed_over"]
 
@@ -38,8 +39,8 @@ _UNSIGNED = (
     rf"(?P<fraction>[.．]{_DIGIT}+)?"
 )
 _EUROPEAN = r"(?<![0-9.,])[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+(?![0-9]|[.,][0-9])"
-_FIRST = re.compile(_DIGIT)
-_NUMBER = re.compile(
+_FIRST = late_pattern(_DIGIT)
+_NUMBER = late_pattern(
     r"(?:(?<![0-9A-Za-z_０-９.)\]])(?P<sign>[-+−－＋]|–(?=[0-9.])"
     r"|零下(?:摄氏|大约|约)?|(?<![正自胜])[负負]|[mM]inus(?=[ ]))(?:(?<![0-9０-９][ ][-+−－＋])[ ])?)?"
     r"(?P<money>[$￥¥€£₩₹][ ]?(?P<inner>[-−])?)?"
@@ -49,11 +50,11 @@ _NUMBER = re.compile(
     rf"|{_UNSIGNED}|(?<![0-9A-Za-z.])(?P<point>\.[0-9]+))"
     rf"(?:[eE](?P<exponent>[-+]?[0-9]{{1,3}})(?![0-9A-Za-z]))?{_SCALE}"
 )
-_MORE = re.compile(rf"{_UNSIGNED}(?P<scale>千万|百万|十万|万|千(?![克米瓦卡焦帕赫伏字兆])|百(?![分帕]))(?P<letter>)")
-_BELOW_ZERO = re.compile(
+_MORE = late_pattern(rf"{_UNSIGNED}(?P<scale>千万|百万|十万|万|千(?![克米瓦卡焦帕赫伏字兆])|百(?![分帕]))(?P<letter>)")
+_BELOW_ZERO = late_pattern(
     r"[ ]?(?:(?:°[ ]?[CF]?|℃|℉|degrees?(?:[ ](?:Celsius|Fahrenheit))?|[CF]\b)[ ]?)?below[ ]zero\b", re.IGNORECASE
 )
-_NO_NUMBER = re.compile(
+_NO_NUMBER = late_pattern(
     r"""(?!"""
     + _EUROPEAN
     + r""")(?:\d{4}-\d{1,2}-\d{1,2}(?:[T ](?=\d{1,2}:\d))?    # a date; its time of day comes next
@@ -69,13 +70,13 @@ _NO_NUMBER = re.compile(
 _HAN = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {
     "〇": 0, "两": 2, "十": 10, "百": 100, "千": 1_000, "万": 10**4, "亿": 10**8,
 }  # fmt: skip
-_HAN_NUMERAL = re.compile(
+_HAN_NUMERAL = late_pattern(
     r"\s*(?P<sign>零下|[负負])?(?P<whole>[零〇一二两三四五六七八九十百千万亿]+)(?:点(?P<fraction>[零〇一二三四五六七八九]+))?"
     r"(?:摄氏度|度|元|个|天|人|次|岁|件|份|张|级|名|位|小时|分钟)?\s*"
 )
-_MIXED = re.compile(rf"[一二两三四五六七八九十][百千万亿]{_DIGIT}")
+_MIXED = late_pattern(rf"[一二两三四五六七八九十][百千万亿]{_DIGIT}")
 MAX_DIGITS = 400
-_SEPARATORS = re.compile(r"[,，'’\s]")
+_SEPARATORS = late_pattern(r"[,，'’\s]")
 _EXACT = Context(prec=2_000)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolplan.diagnostics import calls as say
+from toolplan.expressions.called import Called
 from toolplan.expressions.functions import FUNCTIONS
 from toolplan.expressions.methods import METHODS, REFUSED
 from toolplan.expressions.operands import NUMERIC, any_field, kinds_of, may_be_ordered
@@ -39,77 +40,6 @@ if TYPE_CHECKING:
     from toolplan.expressions.infer import Inference
 
 __all__ = ["FUNCTION_RULES", "METHOD_RULES", "function", "method"]
-
-
-class Called:
-    """One call with the types of its arguments, by position and by name."""
-
-    __slots__ = ("infer", "name", "node", "nodes", "types")
-
-    def __init__(
-        self, infer: Inference, node: ast.Call, name: str, parameters: tuple[str, ...], variadic: bool = False
-    ) -> None:
-        self.infer = infer
-        self.node = node
-        self.name = name
-        self.types: dict[int | str, Type] = {}
-        self.nodes: dict[int | str, ast.expr] = {}
-        for position, argument in enumerate(node.args):
-            if isinstance(argument, ast.Starred):
-                infer.of(argument.value)
-                break  # what follows has no known position
-            known = parameters[position] if position < len(parameters) and not variadic else position
-            self._take(known, argument)
-        for keyword in node.keywords:
-            if keyword.arg is not None:
-                self._take(keyword.arg, keyword.value)
-
-    def _take(self, known: int | str, node: ast.expr) -> None:
-        self.nodes[known] = node
-        if known != "key":
-            self.types[known] = self.infer.of(node)
-
-    def get(self, name: int | str) -> Type | None:
-        """Return the type of an argument, or None when it is not given."""
-        return self.types.get(name)
-
-    def need(self, name: int | str, kinds: frozenset[str], words: str, help: str | None = None) -> Type:
-        """Return the type of an argument that has to be of one of `kinds`; report when it never is or may be null."""
-        found = self.types.get(name, UNKNOWN)
-        node = self.nodes.get(name)
-        own = kinds_of(found)
-        if node is None or not own:
-            return found
-        if own & kinds:
-            return found if "null" in kinds else self.infer.present(found, node)
-        words_of_call = (f"`{self.name}`", words, self.infer.words(node), kind_word(found))
-        return self.infer.report(say.unfit_operand(self.infer.place(node), *words_of_call, help))
-
-    def element(self, name: int | str) -> Type:
-        """Return the type of the elements of an argument that is gone through."""
-        node = self.nodes.get(name)
-        if node is None:
-            return UNKNOWN
-        return self.infer.element_of(self.types.get(name, UNKNOWN), node, f"`{self.name}`")
-
-    def measure(self, element: Type) -> None:
-        """Type the `key` of `sorted`, `min` and `max`: a lambda, the name of a field, or a function."""
-        key = self.nodes.get("key")
-        if isinstance(key, ast.Lambda):
-            (parameter,) = key.args.args or key.args.posonlyargs
-            self.infer.within(self.infer.bound(ast.Name(parameter.arg), element), key.body)
-        elif isinstance(key, ast.Constant) and isinstance(key.value, str):
-            found = members(without_null(element))
-            objects = [member for member in found if isinstance(member, ObjectType)]
-            name = key.value
-            if objects and len(objects) == len(found) and all(_lacks(each, name) for each in objects):
-                first, items = objects[0], self.nodes.get("items", self.nodes.get(0, key))
-                words = (f"{self.infer.words(items)}[0]", name, first.name or "this object")
-                self.infer.report(say.unknown_field(self.infer.place(key), *words, list(first.names)))
-
-
-def _lacks(found: ObjectType, path: str) -> bool:
-    return found.knows_all_fields and found.field(path) is None and found.field(path.split(".")[0]) is None
 
 
 Rule: TypeAlias = "Callable[[Called], Type]"
@@ -158,6 +88,7 @@ def _sum(call: Called) -> Type:
         if isinstance(element, ObjectType):
             help = f"name the field to add: `sum([x.field for x in {call.infer.words(node)}])`"
         return call.infer.report(say.unfit_operand(call.infer.place(node), *words, help))
+    call.present_elements("items", element)
     if kinds and kinds <= {"integer", "boolean"} and (start is None or kinds_of(start) <= {"integer", "boolean"}):
         return INTEGER
     return NUMBER
@@ -184,7 +115,7 @@ def _extreme(call: Called) -> Type:
     given = [name for name in call.types if isinstance(name, int)]
     if len(given) == 1:
         element = call.element(0)
-        call.measure(element)
+        call.measure(0, element)
         if element is NEVER:
             element = UNKNOWN
         default = call.get("default")
@@ -193,9 +124,11 @@ def _extreme(call: Called) -> Type:
         for name in given[1:]:
             if not may_be_ordered(call.types[given[0]], call.types[name]):
                 return _no_order(call, given[0], name)
+    if "key" not in call.nodes:
+        return join_all(call.infer.present(call.types[name], call.nodes[name]) for name in given) if given else UNKNOWN
     found = join_all(call.types[name] for name in given)
-    call.measure(found)
-    return found if given else UNKNOWN
+    call.measure(given[0], found)
+    return found
 
 
 def _no_order(call: Called, first: int, second: int) -> Type:
@@ -208,7 +141,7 @@ def _no_order(call: Called, first: int, second: int) -> Type:
 
 def _sorted(call: Called) -> Type:
     element = call.element("items")
-    call.measure(element)
+    call.measure("items", element)
     return list_of(element)
 
 
@@ -435,6 +368,8 @@ def _join(call: Called, base: Type) -> Type:
         words = ("`join`", "a list of texts", call.infer.words(node), _listed(call.get("items"), element))
         help = f"write `[str(x) for x in {call.infer.words(node)}]`"
         call.infer.report(say.unfit_operand(call.infer.place(node), *words, help))
+    else:
+        call.present_elements("items", element)
     return TEXT
 
 

@@ -177,6 +177,17 @@ class ObjectType(Type):
         """
         return self._additional is None and (self.sealed or bool(self._fields))
 
+    def with_fields(self, fields: Mapping[str, Type]) -> ObjectType:
+        """Return the same type, of whose declared fields more is known."""
+        return ObjectType(
+            {**self._fields, **fields},
+            self.required,
+            self._additional,
+            sealed=self.sealed,
+            name=self.name,
+            exact=self.exact,
+        )
+
     def field(self, name: str) -> Type | None:
         """Return the type of a declared field, or None."""
         found = self._fields.get(name)

@@ -90,3 +90,43 @@ def step(name: str, host: str) -> dict[str, Any]:
 )
 def test_states_of_one_argument(connected: str, asked: str, expected: list[str]) -> None:
     assert codes([{"let": {"x": "now"}}, step("connect", connected), step("ask", asked)], HOSTS) == expected
+
+
+@tool(writes="page", ensures="page:{url}")
+def open_page(url: str = "home") -> str: ...
+
+
+@tool(reads="page", requires="page:{url}")
+def read_page(url: str = "home") -> str: ...
+
+
+@tool(writes="rows", ensures="row:{number}")
+def lock(number: int) -> str: ...
+
+
+@tool(writes="rows", requires="row:{number}")
+def change(number: int) -> str: ...
+
+
+@tool(writes="rows", ensures="row:{numbers}")
+def lock_all(numbers: list[int]) -> str: ...
+
+
+PAGES = ToolSet.of([open_page, read_page, lock, change, lock_all])
+Made = tuple[str, dict[str, Any]]
+NAMED: list[tuple[Made, Made, list[str]]] = [
+    (("open_page", {}), ("read_page", {"url": "home"}), []),
+    (("open_page", {"url": "home"}), ("read_page", {}), []),
+    (("open_page", {}), ("read_page", {}), []),
+    (("open_page", {}), ("read_page", {"url": "shop"}), ["TP402"]),
+    (("open_page", {"url": "shop"}), ("read_page", {}), ["TP402"]),
+    (("lock", {"number": 2.0}), ("change", {"number": 2}), []),
+    (("lock_all", {"numbers": [1, 2]}), ("change", {"number": 2}), []),
+    (("lock_all", {"numbers": [1, 2]}), ("change", {"number": 3}), ["TP402"]),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), NAMED)
+def test_states_are_named_by_what_the_tool_gets(before: Made, after: Made, expected: list[str]) -> None:
+    plan = [{"tool_name": name, "arguments": arguments} for name, arguments in (before, after)]
+    assert codes(plan, PAGES) == expected

@@ -188,6 +188,35 @@ def test_a_test_narrows_the_branch(test: str) -> None:
     assert "TP305" not in found
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        [{"let": {"d": "c"}}, mail(to="{d.email}")],
+        [{"let": {"d": "[c]"}}, {"for_each": "d", "as": "x", "do": [mail(to="{x.email}")]}],
+        [{"let": {"d": "{'who': c}"}}, mail(to="{d.who.email}")],
+    ],
+)
+def test_what_a_test_has_shown_goes_with_the_value(rest: list[dict[str, Any]]) -> None:
+    assert codes([CUSTOMER, {"if": "not c.email", "then": [END]}, *rest]) == []
+    assert codes([CUSTOMER, {"if": "not c.name", "then": [END]}, *rest]) == ["TP305"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ("[x for x in xs if x.a]", []),
+        ("list(filter(lambda x: x.a is not None, xs))", []),
+        ("[x for x in xs if x.b]", ["TP305"]),
+        ("[x for x in xs]", ["TP305"]),
+    ],
+)
+def test_what_a_comprehension_keeps_has_passed_its_test(kept: str, expected: list[str]) -> None:
+    row = {"type": "object", "properties": {"a": {"type": ["string", "null"]}, "b": {"type": "string"}}}
+    tools = given({"type": "string"}, {"type": "array", "items": {**row, "required": ["a", "b"]}})
+    read = {**READ, "result_variable": "xs"}
+    assert codes([read, {"let": {"ys": kept}}, use("{ys[0].a}")], tools) == expected
+
+
 def test_a_test_of_something_else_does_not() -> None:
     assert codes([CUSTOMER, {"if": "c.name", "then": [mail(to="{c.email}")]}]) == ["TP305"]
 
@@ -212,6 +241,67 @@ def test_reading_a_field_of_what_may_be_null_is_warned_of_once() -> None:
     assert [(each.code, each.severity) for each in found] == [("TP314", "warning")]
 
 
+PRICES = given(
+    {"type": "string"},
+    {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "p": {"type": ["number", "null"]},
+                "s": {"type": ["string", "null"]},
+                "n": {"type": "integer"},
+            },
+            "required": ["p", "s", "n"],
+        },
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("sum(x.p for x in r)", "`x.p`"),
+        ("sum([x.p for x in r])", "`x.p`"),
+        ("max(x.p for x in r)", "`x.p`"),
+        ("max([x.p for x in r], default=0)", "`x.p`"),
+        ("sorted([x.p for x in r])", "`x.p`"),
+        ("', '.join(x.s for x in r)", "`x.s`"),
+        ("min(r[0].p, 5)", "`r[0].p`"),
+        ("min(r, key=lambda x: x.p)", "`x.p`"),
+        ("sorted(r, key=lambda x: (x.n, x.p))", "`x.p`"),
+        ("sorted(r, key='p')", "`p` of an element of `r`"),
+        ("sum(map(lambda x: x.p, r))", "`x.p`"),
+        ("[sum(ps) for ps in [[x.p for x in r]]]", "an element of `ps`"),
+    ],
+)
+def test_null_among_what_is_added_or_ordered_is_warned_of(expression: str, value: str) -> None:
+    found = only([READ, {"let": {"v": expression}}], PRICES)
+    assert (found.code, found.severity) == ("TP314", "warning")
+    assert found.message == f"{value} may be null, and this would fail then"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "sum(x.p for x in r if x.p is not None)",
+        "sum(x.p or 0 for x in r)",
+        "sum(default(x.p, 0) for x in r)",
+        "sum([x.n for x in r])",
+        "sum(filter(None, [x.p for x in r]))",
+        "max([x for x in r if x.p], key=lambda x: x.p).n",
+        "sorted([x for x in r if x.p], key='p')",
+        "sorted(r, key=lambda x: (x.p is None, x.n))",
+        "sorted(r, key=lambda x: x.p or 0)",
+        "', '.join(x.s for x in r if x.s)",
+        "max(r[0].p or 0, 1)",
+        "len([x.p for x in r])",
+    ],
+)
+def test_no_null_among_what_is_added_or_ordered(expression: str) -> None:
+    assert codes([READ, {"let": {"v": expression}}], PRICES) == []
+
+
 def test_kinds_are_told_apart_by_a_constant_field() -> None:
     kinds = [
         {
@@ -229,6 +319,43 @@ def test_kinds_are_told_apart_by_a_constant_field() -> None:
     assert codes([READ, {"if": "r.kind == 'mail'", "then": [use("{r.to}")]}], tools) == []
     assert codes([READ, {"if": "r.kind == 'call'", "then": [use("{r.to}")]}], tools) == ["TP304"]
     assert codes([READ, use("{r.to}")], tools) == ["TP305"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "message"),
+    [
+        ({"type": "integer", "maximum": 100}, "500", "`x` of `use` must be at most 100, but is 500 (number)"),
+        ({"type": "string", "format": "date"}, "'tomorrow'", None),
+        ({"type": "string", "minLength": 3}, "'ab'", None),
+        ({"type": ["string", "null"], "minLength": 3}, "'ab'", None),
+    ],
+)
+def test_a_value_that_is_known_is_judged_by_the_whole_schema(
+    schema: dict[str, Any], value: str, message: str | None
+) -> None:
+    found = only([{"let": {"v": value}}, use("{v}")], given(schema))
+    assert found.code == "TP301"
+    assert message is None or found.message == message
+
+
+def test_a_demand_on_the_arguments_together_is_not_one_on_a_known_value() -> None:
+    text = {"type": "string"}
+    together = {"type": "object", "properties": {"x": text, "y": text}, "anyOf": [{"required": ["y"]}]}
+    tools = ToolSet([Tool.from_schema("use", "", together, lambda **_: None)])
+    assert codes([{"let": {"v": "'a'"}}, use("{v}")], tools) == []
+    among = {"type": "object", "properties": {"x": {"type": "string", "not": {"enum": ["a"]}}}}
+    tools = ToolSet([Tool.from_schema("use", "", among, lambda **_: None)])
+    assert codes([{"let": {"v": "'a'"}}, use("{v}")], tools) == ["TP301"]
+
+
+def test_a_value_that_is_known_to_fit_or_not_known_is_let_pass() -> None:
+    tools = given({"type": "integer", "maximum": 100})
+    assert codes([{"let": {"v": "50"}}, use("{v}")], tools) == []
+    assert codes([{"let": {"v": "500"}}, use("{min(v, 100)}")], tools) == []
+    grown = {"for_each": "[1, 2]", "as": "i", "do": [{"let": {"v": "v - 300"}}]}
+    assert codes([{"let": {"v": "500"}}, grown, use("{v}")], tools) == []
+    either = {"if": "now", "then": [{"let": {"v": "5"}}], "else": [{"let": {"v": "500"}}]}
+    assert codes([either, use("{v}")], tools) == []
 
 
 # --- paths ----------------------------------------------------------------------------------------------------------

@@ -65,7 +65,10 @@ ESCAPES = [
     "__debug__",
     "iter(xs)",
     "map(eval, ts)",
-    "filter(None, xs)",
+    "filter(eval, xs)",
+    "map(type, xs)",
+    "map(str.mro, xs)",
+    "map(lambda x: x.__class__, xs)",
     "ｅval('1')",
     "__ｉmport__('os')",
     # format strings

@@ -53,6 +53,15 @@ def value(text: str, **more: Any) -> Any:
         ("zip([1, 2], 'ab')[1]", [2, "b"]),
         # sets are lists of different values, compared as sets where they are written as sets
         ("{3, 1, 3}", [3, 1]),
+        ("list(dict.fromkeys([3, 1, 3]))", [3, 1]),
+        # `map` and `filter` give lists
+        ("map(str, xs)", ["3", "1", "2"]),
+        ("', '.join(map(str.upper, 'ab'))", "A, B"),
+        ("map(lambda r: r.n, rows)", [2, 1]),
+        ("map(lambda x: map(lambda y: x * y, xs), [1, 2])", [[3, 1, 2], [6, 2, 4]]),
+        ("filter(lambda x: x > 1, xs)", [3, 2]),
+        ("filter(None, [0, 1, None, 'a'])", [1, "a"]),
+        ("len(filter(bool, mixed))", 2),
         ("set([3, 1, 3])", [3, 1]),
         ("{x % 2 for x in xs}", [1, 0]),
         ("set([2, 1]) == set([1, 2, 1])", True),

@@ -228,7 +228,9 @@ def test_a_refusal_in_an_f_string_with_its_own_quotes_points_at_the_text() -> No
         # functions
         ("get_weather('x')", "no function is named `get_weather`", "step of its own"),
         ("lenn(xs)", "no function is named `lenn`", "did you mean `len`?"),
-        ("map(str, xs)", "no function is named `map`", "comprehension"),
+        ("map(get_weather, xs)", "no function is named `map`", "comprehension"),
+        ("map(lambda x, y: x, xs, ys)", "no function is named `map`", "comprehension"),
+        ("dict.fromkeys(xs, 0)", "no method is named `fromkeys`", "`{x: value for x in xs}`"),
         ("type(x)", "no function is named `type`", "isinstance"),
         ("datetime.now()", "no method is named `now`", None),
         ("[x(1) for x in xs]", "`x` is a value and cannot be called", None),

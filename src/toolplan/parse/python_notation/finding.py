@@ -17,15 +17,17 @@ from toolplan.parse.python_notation.fstrings import Unreadable
 from toolplan.parse.python_notation.text import MAX_CHARACTERS, read_text
 from toolplan.parse.python_notation.vocabulary import WORDS, dotted
 
-__all__ = ["find_bare_program", "find_likely_program", "find_meant_program", "find_program"]
+__all__ = ["find_bare_program", "find_likely_program", "find_meant_program", "find_program", "words_around"]
 
 MAX_LEAD_IN = 200
 """Longer text before a fence explains something; what the fence holds is then an example of it."""
 
 _TAGS = "think|thinking|thought|reasoning|reflection|scratchpad"
-_THINKING = re.compile(rf"\s*<({_TAGS})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THINKING = re.compile(rf"(?:(?<!\s)\s++)?<({_TAGS})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _LATE_THINKING = re.compile(rf"(?:(?!<(?:{_TAGS})>).)*?</(?:{_TAGS})>[ \t]*\n", re.DOTALL | re.IGNORECASE)
 _OPENING = re.compile(r"^[ \t]*(?P<fence>`{3,}+|~{3,}+)[ \t]*(?P<language>[\w+#.-]*)[^\n]*\n", re.MULTILINE)
+_FENCE_BEFORE = re.compile(r"^[ \t]*(?:`{3,}+|~{3,}+)[^\n]*\n\s*\Z", re.MULTILINE)
+_FENCE_BEHIND = re.compile(r"\A\s*(?:`{3,}+|~{3,}+)[ \t]*$", re.MULTILINE)
 _LANGUAGES = frozenset({"", "py", "python", "python3", "tool_code"})
 _FIRST_LINE = re.compile(
     r"""(?:[ \t]*(?:(?:\#|\"{3}|'{3}).*)?\r?\n)*[ \t]*
@@ -119,6 +121,13 @@ def find_likely_program(reply: str, name: str = "plan") -> Source | None:
     """Return the reply, where a program is demanded and its first line may begin one: its faults are worth telling."""
     text = _bare(reply)
     return Source(text, name) if text[:1] != "[" and _FIRST_LINE.match(text) else None
+
+
+def words_around(reply: str, program: str) -> tuple[str, str]:
+    """Return what the reply says before and behind a program that was found in it, without thinking and its fence."""
+    text = _without_thinking(reply)
+    before, _, behind = text.partition(program)
+    return _FENCE_BEFORE.sub("", before).strip("\ufeff \t\r\n"), _THINKING.sub("", _FENCE_BEHIND.sub("", behind))
 
 
 def _bare(reply: str) -> str:

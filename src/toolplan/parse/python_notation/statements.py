@@ -258,7 +258,8 @@ class Statements(Values):
         place = self.place(node)
         value = asynchronous.awaited(value) if value is not None else None
         if value is None or (isinstance(value, ast.Constant) and value.value is None):
-            out.append(Answer("", Literal("", place), place))
+            if not ends(out):  # behind `answer(...)` it says once more what that means
+                out.append(Answer("", Literal("", place), place))
         elif isinstance(value, ast.Call) and calls.word_of(self, value) in ("answer", "cannot", "replan"):
             calls.call(self, value, None, out)
         elif isinstance(value, ast.IfExp) and not self.survey.active.isdisjoint((value.body, value.orelse)):
@@ -368,6 +369,8 @@ class Statements(Values):
         is_break = isinstance(node, ast.Break)
         if not self.loops:
             raise Refused(outside_loop(place, "break" if is_break else "continue"))
+        if ends(out):
+            return
         if not is_break and (before_next := self.loops[-1].before_next):
             before_next(out)
         out.append(Break("", place) if is_break else Continue("", place))
