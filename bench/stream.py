@@ -1,8 +1,10 @@
 """Complete steps out of a reply that arrives in pieces, and what starting them early is worth.
 
 The scanners read the 100 steps, 20 kB, of bench `compile` in pieces of four characters and hand over each step as soon
-as it is complete. The floor tries `json.JSONDecoder.raw_decode` on the open step whenever a `}` arrives. Peers that
-read the whole text so far again at every piece are measured where they are installed.
+as it is complete. The floor tries `json.JSONDecoder.raw_decode` on the open step whenever a `}` arrives. Beside it is
+`json.loads` of the whole text, which finds nothing before the end. Peers that read the whole text so far again at every
+piece are measured where they are installed. Tool calls in models' own formats are read by another scanner; two tables
+show some of them, bench `formats` all.
 
 The last table answers one request twice with a model that writes at a stated rate, on a virtual clock: with calls that
 change nothing started while the plan streams in, and without. It shows what is saved, and has no goal.
@@ -17,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from bench.compile import plan_text
+from bench.formats import measured
 from bench.harness import Bench, Listing, Report, Table, Times, at_most, interleaved
 from toolplan import Agent, tool
 from toolplan.models import ScriptedModel
@@ -26,6 +29,8 @@ STEPS = 100
 CHUNK = 4
 REACH = 3.0
 FLOOR = "raw_decode retried at each }"
+AT_THE_END = "json.loads at the end"
+FORMATS = ("hermes", "qwen_xml", "mistral")
 
 Scanner: TypeAlias = "Callable[[Sequence[str]], list[Any]]"
 """Takes the pieces of a text and returns the steps in it, each found as soon as it is complete."""
@@ -42,6 +47,10 @@ def ours(pieces: Sequence[str]) -> list[Any]:
         if steps := stream.feed(piece):
             found += steps
     return found
+
+
+def loads_at_the_end(pieces: Sequence[str]) -> list[Any]:
+    return json.loads("".join(pieces))
 
 
 def raw_decode_retried(pieces: Sequence[str]) -> list[Any]:
@@ -112,12 +121,16 @@ async def scanner_table(
     runners = {name: (lambda scan=scan: scan(pieces)) for name, scan in scanners.items()}
     rows = await interleaved(runners, repeats=repeats, expect=expect)
     size = f"{len(text.encode()) / 1000:.1f} kB in {len(pieces):,} pieces"
-    return Table(title, "ms/plan", rows, floors=(FLOOR,), notes=(size, *(_speed(text, rows)), *notes))
+    return Table(title, "ms/plan", rows, floors=(FLOOR,), notes=(size, *_speed(text, len(pieces), rows), *notes))
 
 
-def _speed(text: str, rows: dict[str, Times]) -> list[str]:
+def _speed(text: str, pieces: int, rows: dict[str, Times]) -> list[str]:
     megabytes = len(text.encode()) / 1e6
-    return [f"{name}: {megabytes / times.median:.1f} MB/s" for name, times in rows.items() if name == "ours"]
+    return [
+        f"{name}: {megabytes / times.median:.1f} MB/s, {times.median / pieces * 1e6:.2f} us a piece"
+        for name, times in rows.items()
+        if name in ("ours", FLOOR, AT_THE_END)
+    ]
 
 
 # What an early start saves --------------------------------------------------------------------------------------------
@@ -223,7 +236,7 @@ def early_start_listing() -> Listing:
 
 async def run(full: bool) -> Report:
     text = plan_text(STEPS)
-    scanners: dict[str, Scanner] = {FLOOR: raw_decode_retried, "ours": ours}
+    scanners: dict[str, Scanner] = {FLOOR: raw_decode_retried, AT_THE_END: loads_at_the_end, "ours": ours}
     table = await scanner_table(f"{STEPS} steps", text, scanners, json.loads(text), repeats=51 if full else 31)
     tables: list[Table | Listing] = [table]
     others, absent = peers()
@@ -237,9 +250,14 @@ async def run(full: bool) -> Report:
         )
     if absent:
         tables.append(Listing(f"not run, not installed: {', '.join(absent)}", ("",), ()))
+    tables += (await measured(FORMATS, 50, repeats=7 if full else 3)).listings
     tables.append(await asyncio.to_thread(early_start_listing))
     ratio = table.rows["ours"].ratio_to(table.rows[FLOOR])
-    return Report("stream", tables, [at_most(ratio, REACH, of=FLOOR)])
+    megabytes = len(text.encode()) / 1e6
+    ours_speed, whole_speed = (megabytes / table.rows[name].median for name in ("ours", AT_THE_END))
+    piece = table.rows["ours"].median / len(pieces_of(text)) * 1e6
+    of = f"{FLOOR} ({ours_speed:.0f} MB/s, json.loads {whole_speed:.0f} MB/s, {piece:.2f} us a piece)"
+    return Report("stream", tables, [at_most(ratio, REACH, of=of)])
 
 
 BENCH = Bench("stream", f"complete steps out of pieces of {CHUNK} characters", run)

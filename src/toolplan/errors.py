@@ -92,8 +92,9 @@ class ModelError(ToolplanError):
     """The model could not be reached, or its reply could not be used.
 
     `provider` and `model` say which one was asked, `status` is the HTTP status where there was one, `reason` one word
-    on what went wrong (`toolplan.models.Reason`). `inferences` counts the replies that were begun and lost, `usage` is
-    what they cost, as far as the provider said. The text holds no key.
+    on what went wrong (`toolplan.models.Reason`). `inferences` counts the requests that it has, or may have, worked on
+    in vain, `usage` is what they cost, as far as the provider said; of an error that ends a whole request to an
+    `Agent`, what that has cost. The text holds no key.
     """
 
     def __init__(

@@ -28,6 +28,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+NAMES = r"^[a-zA-Z0-9_.-]{1,64}$"
+"""How the tools are named that calls in a conversation may be of."""
 PATIENCE_SECONDS = 10.0
 """How long a server waits for its test before it gives up, so that a failing test ends."""
 
@@ -123,7 +125,11 @@ class _Host:
         listener = socket.socket()
         listener.bind(("127.0.0.1", 0))
         self.port: int = listener.getsockname()[1]
-        app = Starlette(routes=[Route("/{server}/{path:path}", self._answer, methods=["POST"])])
+        routes = [
+            Route("/{server}/props", self._props, methods=["GET"]),
+            Route("/{server}/{path:path}", self._answer, methods=["POST"]),
+        ]
+        app = Starlette(routes=routes)
         config = uvicorn.Config(app, log_level="critical", lifespan="off")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -132,6 +138,13 @@ class _Host:
             if not thread.is_alive():
                 raise RuntimeError("the server did not start")
             threading.Event().wait(0.005)
+
+    async def _props(self, request: Request):
+        server = self.servers.get(request.path_params["server"])
+        if server is None or server.props is None:
+            return JSONResponse({"detail": "Not Found"}, 404)
+        server.asked_props.append(str(request.url.query))
+        return JSONResponse(server.props)
 
     async def _answer(self, request: Request):
         server = self.servers.get(request.path_params["server"])
@@ -152,6 +165,9 @@ class LoopbackServer:
 
     def __init__(self, *answers: Answer) -> None:
         self.answers = list(answers)
+        self.props: Any = None
+        """What a llama.cpp server tells of itself under `/props`."""
+        self.asked_props: list[str] = []
         self.requests: list[Seen] = []
         self.problems: list[str] = []
         self._number = f"s{next(_numbers)}"
@@ -368,6 +384,8 @@ class OpenAIServer(LoopbackServer):
             for call in calls:
                 if not re.fullmatch(self._call_ids, call["id"]) or call["type"] != "function":
                     return f"Tool call id {call['id']!r} does not fit {self._call_ids}"
+                if not re.fullmatch(NAMES, call["function"]["name"]):
+                    return f"Invalid 'tool_calls[0].function.name': string does not match pattern '{NAMES}'"
                 if not isinstance(json.loads(call["function"]["arguments"]), dict):
                     return "'arguments' must be an object"
             open_ids = [call["id"] for call in calls]
@@ -582,6 +600,8 @@ class AnthropicServer(LoopbackServer):
             for block in uses:
                 if not re.fullmatch(r"[a-zA-Z0-9_-]+", block["id"]) or not isinstance(block["input"], dict):
                     return f"messages.{index}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"
+                if not re.fullmatch(NAMES, block["name"]):
+                    return f"messages.{index}.tool_use.name: String should match pattern '{NAMES}'"
                 if block["id"] in seen:
                     return f"messages.{index}: `tool_use` ids must be unique"
                 seen.add(block["id"])

@@ -26,8 +26,8 @@ ASKED = ModelRequest((Message("user", "hi"),))
 ONCE = Retry(0)
 
 
-def first(server: OpenAIServer, **options: Any):
-    return model_from_name("openai:first", server.url, KEY, retry=ONCE, **options)
+def first(server: OpenAIServer, *, retry: Retry = ONCE, **options: Any):
+    return model_from_name("openai:first", server.url, KEY, retry=retry, **options)
 
 
 def second(server: AnthropicServer):
@@ -153,6 +153,8 @@ def test_names_in_a_row_are_a_list(monkeypatch: pytest.MonkeyPatch):
         model_from(",".join(names)),
         fallback(*names),
         model_from_environment(environment={"TOOLPLAN_MODEL": ",".join(names)}),
+        model_from_environment(names, environment={}),
+        model_from_environment([f"{names[0]},{names[1]}", names[2]], environment={}),
     ):
         assert isinstance(model, FallbackModel)
         assert model.name == ",".join(names)
@@ -193,6 +195,20 @@ async def test_what_an_empty_reply_has_cost_is_counted(streamed: bool):
         models = fallback(first(one), second(two))
         reply = await models.ask(ASKED, (lambda _: None) if streamed else None)
     assert (reply.usage.requests, reply.usage.input_tokens, reply.usage.output_tokens) == (2, 1003, 502)
+
+
+async def test_an_agent_counts_the_replies_that_were_lost():
+    plan = Says('{"steps": [], "answer": "hello"}', usage=(3, 2, 0))
+    with OpenAIServer(Says(empty=True, usage=(100, 0, 0)), Fails(500), plan) as one:
+        result = await Agent(first(one, retry=Retry(2, 0.001)), tools=[]).run("hi")
+    assert (result.inferences, result.usage.requests, result.usage.input_tokens) == (1, 2, 103)
+
+
+async def test_a_request_that_ends_with_an_error_says_what_it_has_cost():
+    no_plan = Says('{"steps": [{"tool_name": "none"}]}', usage=(100, 9, 0))
+    with OpenAIServer(no_plan, Fails(401)) as one, pytest.raises(ModelError) as caught:
+        await Agent(first(one), tools=[]).run("hi")
+    assert (caught.value.usage.requests, caught.value.usage.input_tokens) == (1, 100)
 
 
 @pytest.mark.parametrize("mode", ["plan", "loop"])

@@ -14,7 +14,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -23,9 +24,9 @@ from urllib.parse import urlsplit
 import jsonschema_rs
 import pytest
 
-from toolplan import ToolSet, parse, tool
+from toolplan import Agent, ToolSet, parse, tool
 from toolplan.errors import ModelError, UsageError
-from toolplan.models import Message, ModelRequest, ToolSpec, model_from_name
+from toolplan.models import FunctionModel, Message, ModelRequest, ToolSpec, model_from_name
 from toolplan.models.local import LocalModel, default_threads, local_model_path
 from toolplan.plan import Plan
 from toolplan.small_plan_schema import small_plan_schema
@@ -210,7 +211,56 @@ async def test_tools_are_told_in_words_to_a_model_without_a_template_for_them(sh
     assert reply.usage.input_tokens > 120
 
 
+@needs_the_model
+async def test_a_server_that_runs_already_is_not_sent_tools_that_it_would_drop(shared: LocalModel):
+    address, key = await asyncio.to_thread(shared.server.start)
+    model = model_from_name("llamacpp:smollm2", f"{address}/v1", key)
+    spec = ToolSpec("get_weather", "The weather.", TOOLS["get_weather"].parameters)
+    asked = asking("The weather in Oslo?", "You help.", tools=(spec,), max_tokens=5)
+    told = await model.ask(asked)
+    dropped = await model_from_name("llamacpp:smollm2", f"{address}/v1", key, output="tool").ask(asked)
+    assert (told.output, dropped.output) == ("text", "tool")
+    assert told.usage.input_tokens > 120 > 60 > dropped.usage.input_tokens
+
+
 # ---- the whole way
+
+
+@needs_the_model
+@pytest.mark.parametrize(
+    "request_text", ["How is the weather in Oslo, and what time is it?", "北京现在几点？天气怎么样？"]
+)
+async def test_a_small_model_is_asked_in_a_prompt_that_leaves_room(request_text: str):
+    @tool(reads="weather")
+    def look_up(city: str, day: str = "today", hours: int = 24) -> dict[str, float]:
+        """Look up the weather of a city."""
+        return {"temperature": 3.0}
+
+    tools = [get_weather, get_time, search_notes, look_up]
+    async with opened(context_tokens=2048) as model:
+        agent = Agent(model, tools, policy="declared", max_repairs=1)
+        result = await agent.run(request_text)
+        asked = [message.content for message in agent.prompt(request_text)]
+        full = Agent(FunctionModel(lambda _: ""), tools).prompt(request_text)
+        count = await asyncio.to_thread(token_counter, model)
+        small, whole = count("".join(asked)), count("".join(message.content for message in full))
+    # Whatever the plan is worth: it was asked for, and mended, within the room.
+    assert result.outcome in ("succeeded", "failed", "rejected")
+    assert result.plan is not None or result.diagnostics
+    assert small < 1200
+    assert 3 * small < whole, (small, whole)
+
+
+def token_counter(model: LocalModel) -> Callable[[str], int]:
+    address, key = model.server.start()
+
+    def count(text: str) -> int:
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        asked = urllib.request.Request(f"{address}/tokenize", json.dumps({"content": text}).encode(), headers)
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            return len(json.load(answer)["tokens"])
+
+    return count
 
 
 @needs_the_model

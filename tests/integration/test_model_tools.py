@@ -428,6 +428,39 @@ async def test_a_server_without_tool_calls_is_told_of_the_tools_in_words(streame
     assert (last.text, last.notes) == ("It rains.", ())
 
 
+WITHOUT, WITH = "{% for message in messages %}...", "{% if tools %}...{% endif %}{% for message in messages %}..."
+
+
+@pytest.mark.parametrize(
+    ("props", "is_native"),
+    [
+        ({"chat_template": WITHOUT, "chat_template_caps": {"supports_tools": False}}, False),
+        ({"chat_template": WITH, "chat_template_caps": {"supports_tools": True}}, True),
+        # Older servers show the template only; others, or something between, say nothing.
+        ({"chat_template": WITHOUT}, False),
+        ({"chat_template": WITH}, True),
+        ({"chat_template": ""}, True),
+        (["nothing"], True),
+        (None, True),
+    ],
+)
+@both_ways
+async def test_a_llamacpp_server_that_drops_tools_is_told_of_them_in_words(props: Any, is_native: bool, streamed: bool):
+    calling = Says(calls=CALLS) if is_native else Says(MARKED)
+    with OpenAIServer(calling, Says("It rains.")) as server:
+        server.props = props
+        model = model_at(server, "llamacpp")
+        reply, _ = await ask(model, asking(), streamed=streamed)
+        await ask(model, asking(*ASKED, reply.message, answers(reply)), streamed=streamed)
+    assert called(reply)[0] == ("get_weather", {"city": "Oslo"})
+    assert (reply.output, reply.notes) == ("tool" if is_native else "text", ())
+    assert [("tools" in seen.body) for seen in server.requests] == [is_native] * 2
+    assert ("<tools>" in json.dumps(server.requests[0].body)) is not is_native
+    # Asked once, for the model that is meant; where that was no use, again.
+    known = isinstance(props, dict) and bool(props["chat_template"])
+    assert server.asked_props == ["model=test-model"] * (0 if props is None else 1 if known else 2)
+
+
 @both_ways
 @pytest.mark.parametrize(
     "text",

@@ -27,8 +27,8 @@ from integration.servers import (
     Says,
     Sends,
 )
-from toolplan.errors import ModelError
-from toolplan.models import Message, ModelRequest, Reply, Retry, Usage, model_from_name
+from toolplan.errors import ModelError, UsageError
+from toolplan.models import Message, ModelRequest, Reply, Retry, ToolResultPart, Usage, model_from_name
 
 KEY = "sk-proj-abcDEF123456789"
 QUICK = Retry(max_retries=2, base_seconds=0.001, ceiling_seconds=0.002)
@@ -461,6 +461,53 @@ async def test_an_answer_without_choices_is_asked_for_again_and_then_an_error():
     assert caught.value.reason == "unreadable"
     with OpenAIServer(Says(empty=True), Says("ok")) as server:
         assert (await model_at(server).ask(asking())).text == "ok"
+
+
+LOST = [Says(empty=True), Says("x", breaks_after=0), Sends("<html>the gateway</html>"), Sends("{}"), Hangs(), Says("")]
+"""Answers, or none, to requests that the model has worked on."""
+
+
+@both_protocols
+@both_ways
+@pytest.mark.parametrize("answer", LOST)
+async def test_a_request_whose_reply_was_lost_was_an_inference(serve: Any, streamed: bool, answer: Any):
+    options: dict[str, Any] = {"retry": Retry(0), "timeout_seconds": 0.5 if isinstance(answer, Hangs) else 60}
+    if serve is AnthropicServer and isinstance(answer, Says) and answer.empty:
+        return  # its protocol has no choices
+    with serve(answer) as server, pytest.raises(ModelError) as caught:
+        await ask(model_at(server, **options), asking(), streamed=streamed)
+    assert (caught.value.inferences, caught.value.usage.requests) == (1, 1)
+
+
+@pytest.mark.parametrize("answer", [Fails(500), Fails(429), Fails(400), Fails(401)])
+async def test_a_request_that_was_turned_down_was_none(answer: Fails):
+    with OpenAIServer(answer) as server, pytest.raises(ModelError) as caught:
+        await model_at(server, retry=Retry(0)).ask(asking())
+    assert (caught.value.inferences, caught.value.usage.requests) == (0, 0)
+
+
+async def test_a_request_that_reached_nobody_was_none():
+    with OpenAIServer() as server:
+        url = server.url
+    model = model_from_name("openai:test-model", url.replace(url.split(":")[2].split("/")[0], "9"), KEY, retry=QUICK)
+    with pytest.raises(ModelError) as caught:
+        await model.ask(asking())
+    assert (caught.value.reason, caught.value.usage.requests) == ("unreachable", 0)
+
+
+@both_ways
+async def test_what_lost_replies_have_cost_is_counted_as_far_as_it_was_said(streamed: bool):
+    lost = Says(empty=True, usage=(1000, 7, 0))
+    with OpenAIServer(lost, Fails(500), Says("ok", usage=(3, 2, 0))) as server:
+        reply, _ = await ask(model_at(server), asking(), streamed=streamed)
+    assert (reply.usage.requests, reply.usage.input_tokens, reply.usage.output_tokens) == (2, 1003, 9)
+
+
+async def test_a_conversation_that_cannot_be_sent_is_no_failure_of_the_model():
+    stray = Message("tool", tool_results=(ToolResultPart("x", "f", "1"),))
+    with OpenAIServer() as server, pytest.raises(UsageError, match="answers no open call of the message before it"):
+        await model_at(server).ask(ModelRequest((Message("user", "hi"), stray)))
+    assert server.requests == []
 
 
 NO_REPLIES = ["<html><body>502 from the gateway</body></html>", '{"id": "x", "choi', "   \n ", "null", "{}"]

@@ -373,15 +373,19 @@ then: `default(value, fallback)`, or a branch on `value is not None`.""",
 [{"tool_name": "find_customer", "arguments": {"name": "Kim"}, "result_variable": "c"},
  {"answer": "{c.email.lower() if c.email else 'no address known'}"}]""",
 )
-def maybe_null(place: Place, value: str, type_name: str) -> Diagnostic:
-    """A use that fails when the value is null, which the schema allows."""
-    return Diagnostic(
-        "",
-        f"`{value}` may be null, and this would fail then",
-        place,
-        f"found {type_name}",
-        help=f"test `{value} is not None` first, or write `default({value}, ...)`",
-    )
+def maybe_null(
+    place: Place, value: str, type_name: str, *, of_elements: bool = False, field: str | None = None
+) -> Diagnostic:
+    """A use that fails when the value is null, which the schema allows.
+
+    With `of_elements`, the value is a list whose elements may be null; or the `field` of these.
+    """
+    called, help = f"`{value}`", f"test `{value} is not None` first, or write `default({value}, ...)`"
+    if of_elements:
+        kept = f"x.{field}" if field else "x"
+        called = f"`{field}` of an element of `{value}`" if field else f"an element of `{value}`"
+        help = f"leave such elements out: `[x for x in {value} if {kept} is not None]`"
+    return Diagnostic("", f"{called} may be null, and this would fail then", place, f"found {type_name}", help=help)
 
 
 @explained(

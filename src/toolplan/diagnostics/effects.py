@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from toolplan.diagnostics.diagnostic import Diagnostic, Mark, Severity, explained
 from toolplan.diagnostics.source import Place
 
 __all__ = [
+    "as_told_in_loop",
     "conflicting_members",
     "forbidden_by_policy",
     "forbidden_tool",
@@ -145,7 +147,8 @@ def not_allowed(place: Place, step: str, tool: str, reason: str) -> Diagnostic:
 A plan that goes on after another one, because a step failed or the plan asked for a new one, must not do again what is
 done. A call with effects is refused when an earlier plan of the run has made it with the same arguments, and also when
 nobody knows whether it took effect (it timed out, or failed without saying that nothing had happened). If it has to be
-made again, the call says why: `"again": "reason"` in JSON, a comment `# again: reason` on its line in Python notation.
+made again, the call says why: `"again": "reason"` in JSON, a comment `# again: reason` on its line in Python notation,
+in a loop one more argument, `again`, which the tool does not get.
 The reason is shown to whoever approves the plan. Calls that change nothing, and tools declared
 `idempotent`, may always be repeated.
 
@@ -168,5 +171,14 @@ def repeated_effect(place: Place, tool: str, step: str, is_unknown: bool) -> Dia
             if is_unknown
             else f"leave it out and use the result `{step}`, or add "
         )
-        + '`"again": "reason"` to the call (in Python notation the comment `# again: reason`)',
+        + _AGAIN_IN_PLAN,
     )
+
+
+_AGAIN_IN_PLAN = '`"again": "reason"` to the call (in Python notation the comment `# again: reason`)'
+_AGAIN_IN_LOOP = 'the argument `"again": "reason"` to the call'
+
+
+def as_told_in_loop(found: Diagnostic) -> Diagnostic:
+    """Return a diagnostic as it is told in a loop, where a call has arguments and nothing beside them."""
+    return replace(found, help=found.help.replace(_AGAIN_IN_PLAN, _AGAIN_IN_LOOP)) if found.help else found

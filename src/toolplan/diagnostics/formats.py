@@ -5,7 +5,15 @@ from __future__ import annotations
 from toolplan.diagnostics.diagnostic import Diagnostic, explained
 from toolplan.diagnostics.source import Place
 
-__all__ = ["broken_call", "cut_off_call", "doubtful_call", "no_tool_named", "not_an_object", "unnamed_arguments"]
+__all__ = [
+    "broken_call",
+    "cut_off_call",
+    "doubtful_call",
+    "no_tool_named",
+    "not_an_object",
+    "reference_in_loop",
+    "unnamed_arguments",
+]
 
 
 def _of(name: str | None) -> str:
@@ -157,4 +165,32 @@ def doubtful_call(place: Place, name: str | None) -> Diagnostic:
         place,
         "a call of its own?",
         help='make the calls again, each complete; quotes and line breaks inside text are written \\" and \\n',
+    )
+
+
+@explained(
+    "TP137",
+    "a call of a loop that refers to a result",
+    story="""\
+In a loop calls are made turn by turn, with values that the model has seen. This reply is written like a plan in text:
+one of its calls refers to the result of another one (`$1`, `#E1`, `{{name}}`), which nobody has seen yet. It is not
+made, and the reference is not sent to the tool as if it were text. The calls before it are made, and their results
+come back. In plan mode (`mode="plan"`) the same reply is a plan, and its references are filled in.""",
+    wrong="""\
+Plan: look it up
+#E1 = get_weather[Oslo]
+Plan: tell Ann
+#E2 = send_email[ann@example.com, #E1]""",
+    right="""\
+Plan: look it up
+#E1 = get_weather[Oslo]""",
+)
+def reference_in_loop(place: Place, name: str, reference: str) -> Diagnostic:
+    """A call of a loop, written in a format of plans, that refers to the result of another one."""
+    return Diagnostic(
+        "",
+        f"in {_of(name)} `{reference}` refers to a result, and calls that are made one by one have values only",
+        place,
+        "not a value",
+        help="wait for the result, then make the call again with its value",
     )

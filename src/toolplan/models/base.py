@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias
 
 from toolplan.diagnostics import Diagnostic
+from toolplan.patterns import late_pattern
 from toolplan.values import Json
 
 __all__ = [
@@ -123,8 +123,8 @@ class ToolSpec:
 class ToolCallPart:
     """A tool call as it was received: `arguments` is the model's own text, or an object where that came.
 
-    A call that was read out of a reply's text says in `repairs` what had to be mended, and in `problem` why it cannot
-    be made, if it cannot; it has to be answered all the same.
+    A call that was read out of a reply's text says in `format` how it was written there, in `repairs` what had to be
+    mended, and in `problem` why it cannot be made, if it cannot; it has to be answered all the same.
     """
 
     id: str
@@ -132,6 +132,7 @@ class ToolCallPart:
     arguments: str | dict[str, Any]
     repairs: tuple[str, ...] = ()
     problem: Diagnostic | None = field(default=None, compare=False)
+    format: str | None = None
 
     @property
     def arguments_text(self) -> str:
@@ -261,7 +262,7 @@ class Reply:
     @property
     def message(self) -> Message:
         """The reply as a message of the conversation, for the next request."""
-        calls = tuple(ToolCallPart(call.id, call.name, call.arguments) for call in self.tool_calls)
+        calls = tuple(replace(call, repairs=(), problem=None) for call in self.tool_calls)
         return Message("assistant", self.text, calls, thinking=self.thinking, kept=self.kept)
 
     @property
@@ -334,7 +335,7 @@ async def close_model(model: Model) -> None:
         await close()
 
 
-_WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
+_WIDE = late_pattern(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 
 
 def estimate_tokens(*texts: str) -> int:

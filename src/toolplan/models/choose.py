@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -18,11 +17,8 @@ from urllib.parse import urlsplit
 from toolplan.errors import UsageError
 from toolplan.models.base import Model, Output, Reason
 from toolplan.models.facts import PROVIDERS, ProviderFacts, find_provider
-from toolplan.models.failures import Target, without_password
 from toolplan.models.fallback import MOVES_ON, FallbackModel
-from toolplan.models.providers import ProviderModel
 from toolplan.models.retry import Retry
-from toolplan.models.scripted import ScriptedModel
 
 __all__ = ["fallback", "model_from", "model_from_environment", "model_from_name", "no_model_message"]
 
@@ -66,12 +62,17 @@ def model_from_name(
     if provider.lower() == "scripted":
         if not model:
             raise UsageError("`scripted:` needs the file with the replies, as in `scripted:replies.jsonl`")
+        from toolplan.models.scripted import ScriptedModel
+
         return ScriptedModel(model)
     if not colon and base_url:
         provider, model = "compatible", provider
     facts = find_provider(provider)
     if facts is None or not model:
         raise UsageError(_unknown(name, facts, base_url))
+    from toolplan.models.failures import Target
+    from toolplan.models.providers import ProviderModel  # 10 ms to import
+
     target = Target(facts, model, _address(facts, base_url), _key(facts, api_key, base_url))
     _check_installed(facts)
     return ProviderModel(target, **options)
@@ -112,17 +113,18 @@ def model_from(
 
 
 def model_from_environment(
-    name: str | None = None, base_url: str | None = None, *, environment: Mapping[str, str] = os.environ
+    name: str | Sequence[str] | None = None, base_url: str | None = None, *, environment: Mapping[str, str] = os.environ
 ) -> Model | None:
     """Return the model that a command line or the environment names, or None when neither does.
 
     For programs' own command lines only: what is not given is taken from `TOOLPLAN_MODEL` and `TOOLPLAN_BASE_URL`.
-    An address in the environment goes with the model in the environment, not with one given by name.
+    An address in the environment goes with the model in the environment, not with one given by name. Of several names
+    the models are asked in turn until one answers.
     """
     if name is None:
         name = environment.get(MODEL_VARIABLE) or None
         base_url = base_url or environment.get(BASE_URL_VARIABLE) or None
-    return model_from_name(name, base_url) if name else None
+    return model_from(name, base_url) if name else None
 
 
 def no_model_message(language: Literal["en", "zh"] = "en") -> str:
@@ -194,6 +196,8 @@ def _address(facts: ProviderFacts, base_url: str | None) -> str:
         )
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
+        from toolplan.models.failures import without_password
+
         raise UsageError(
             f"the base URL `{without_password(address)}` is not an address; write it as `http://localhost:8080/v1`"
         )
@@ -229,6 +233,8 @@ def _unknown(name: str, facts: ProviderFacts | None, base_url: str | None) -> st
         return f"`{name}` does not say whose model it is; {hint} (providers: {known})"
     if base_url:
         return f"no provider is named `{provider}`; for a model with a colon in its name write `compatible:{name}`"
+    from difflib import get_close_matches
+
     close = get_close_matches(provider.lower(), [*PROVIDERS, "local", "scripted", "qwen", "gemini"], n=1)
     hint = f"; did you mean `{close[0]}`?" if close else ""
     return f"no provider is named `{provider}`{hint} (providers: {known})"

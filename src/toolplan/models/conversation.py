@@ -30,6 +30,9 @@ __all__ = ["history", "kept_parts", "numbered"]
 NO_RESULT = "there is no result of this call"
 """What a model is told of a call that nobody answered."""
 
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_.:-]+")
+MOST_OF_A_NAME = 64
+
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 MADE_UP_LENGTH = 9
 """The length of ids that are made up: what the strictest provider wants, and all others take."""
@@ -178,7 +181,7 @@ def history(messages: Sequence[Message], facts: ProviderFacts, system: str = "")
         elif message.role == "tool":
             said = [
                 library.ToolReturnPart(
-                    result.name, result.content, result.id, outcome=failed if result.is_error else "success"
+                    _accepted(result.name), result.content, result.id, outcome=failed if result.is_error else "success"
                 )
                 for result in message.tool_results
             ]
@@ -190,6 +193,11 @@ def history(messages: Sequence[Message], facts: ProviderFacts, system: str = "")
         else:
             turns.append(library.ModelRequest(parts=said))
     return turns
+
+
+def _accepted(name: str) -> str:
+    """Return the name of a call as providers take it: a model may write any, and one bad name fails every request."""
+    return _NOT_IN_NAMES.sub("_", name)[:MOST_OF_A_NAME] or "_"
 
 
 def _assistant_parts(message: Message, system: str) -> list[ModelResponsePart]:
@@ -217,7 +225,7 @@ def _assistant_parts(message: Message, system: str) -> list[ModelResponsePart]:
         parts.append(library.TextPart(message.content))
     for index, call in enumerate(message.tool_calls):
         own = kept_calls[index] if index < len(kept_calls) and kept_calls[index].tool_name == call.name else None
-        part = library.ToolCallPart(call.name, call.arguments or None, call.id)
+        part = library.ToolCallPart(_accepted(call.name), call.arguments or None, call.id)
         if own is not None and own.provider_details:
             part = dataclasses.replace(part, provider_name=own.provider_name, provider_details=own.provider_details)
         parts.append(part)

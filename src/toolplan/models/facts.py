@@ -17,6 +17,8 @@ Those about calls of tools:
 - Every provider has its own rule for ids of calls (`call_ids`); one that is outside of it fails the whole conversation.
 - Servers without a parser for their model's calls refuse tools, or pass the calls on as text. The first is noticed and
   the tools told in words, the second read as calls.
+- llama.cpp leaves tools out without a word where its model's template has no place for them; it is asked for that
+  before (`llama_props`), and the tools told in words.
 - `quirks` are habits of replies that differ from OpenAI's own. They are put right for every provider alike, because
   they move between releases; the column says which have been seen where, and a test plays each.
 
@@ -81,7 +83,8 @@ class ProviderFacts:
     `lacks`. `key_variables` and `base_url_variables` are environment variables, first found first used; an empty
     `base_url` means that the user has to give one. `open_schema` is the best way for a schema with objects whose
     fields are not spelled out; `schema_dialect` what schemas are written in. `tools` says whether tools are offered
-    natively, where `call_ids` is the pattern for ids of calls, and `validates_calls` that arguments are held to their
+    natively (with `tells_template`, only where the server's template has a place for them, which it tells), where
+    `call_ids` is the pattern for ids of calls, and `validates_calls` that arguments are held to their
     schemas without asking. `start` is the command that starts a local server.
     """
 
@@ -98,6 +101,7 @@ class ProviderFacts:
     native_is_strict: bool = False
     schema_dialect: Literal["json_schema", "openapi"] = "json_schema"
     tools: Literal["native", "text"] = "native"
+    tells_template: bool = False
     call_ids: str = r"[\x21-\x7e]{1,40}"
     validates_calls: bool = False
     quirks: tuple[Quirk, ...] = ()
@@ -242,6 +246,7 @@ _ALL = (
         needs_key=False,
         lacks=_ADDED_LATER,
         start="llama-server -m MODEL.gguf --jinja",
+        tells_template=True,
         quirks=("keep_alives", "no_id", "reasoning_content", "text_calls"),
     ),
     ProviderFacts(
@@ -265,6 +270,7 @@ LOCAL = ProviderFacts(
     example="smollm2",
     needs_key=False,
     lacks=_ADDED_LATER,
+    tells_template=True,
     quirks=("keep_alives", "no_id", "reasoning_content", "text_calls"),
 )
 """llama.cpp in a child process of this program (`local`): like `llamacpp`, with an address and a key of its own."""

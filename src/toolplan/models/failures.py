@@ -28,6 +28,7 @@ from toolplan.models.base import Reason, Usage
 from toolplan.models.facts import ProviderFacts
 
 __all__ = [
+    "NO_CHOICES",
     "NO_REASON",
     "Attempt",
     "Failure",
@@ -116,7 +117,16 @@ class Failure:
     asked_seconds: float | None = None
     wish: Wish | None = None
 
+    @property
+    def was_inferred(self) -> bool:
+        """Whether the model has, or may have, worked on the request: it counts then, whatever became of the reply.
 
+        It has not where the request reached nobody, was never sent, or was turned down with an error status.
+        """
+        return self.error.status is None and self.error.reason not in ("unreachable", "refused")
+
+
+NO_CHOICES = "its answer holds no choices"
 NO_REASON = (
     "stopped sending without saying why, so its reply may be incomplete;"
     " a server that never says why can be asked with `stream=False`"
@@ -151,8 +161,9 @@ def explain(error: Exception, target: Target, attempt: Attempt, *, attempts: int
 
     after = f" after {attempts} attempts" if attempts > 1 else ""
     if isinstance(error, UnusableReply):
-        kind = "transient" if error.reason == "broke_off" else "final"
-        failure = _failure(target, f"`{target.name}` {error}", kind, error.reason)
+        kind = "transient" if error.reason in ("broke_off", "unreadable") else "final"
+        words = f"gave no reply{after}: {error}" if error.reason == "unreadable" else str(error)
+        failure = _failure(target, f"`{target.name}` {words}", kind, error.reason)
         failure.error.usage = error.usage
         return failure
     if isinstance(error, Stalled):
@@ -170,10 +181,6 @@ def explain(error: Exception, target: Target, attempt: Attempt, *, attempts: int
         return _failure(target, f"`{target.name}` cannot be asked in this way: {error.message}", kind, "refused")
     if isinstance(error, library.ModelAPIError):
         return _explain_unnumbered(error, target, attempt, after)
-    if isinstance(error, IndexError):
-        # The library takes the first of the choices without looking whether there is one.
-        text = f"`{target.name}` gave no reply{after}: its answer holds no choices"
-        return _failure(target, text, "transient", "unreadable")
     return _explain_unreadable(_last_words(error), target, attempt, after)
 
 
@@ -274,8 +281,6 @@ def _explain_connection(error: Exception, target: Target, attempt: Attempt, afte
 def _explain_unnumbered(error: Any, target: Target, attempt: Attempt, after: str) -> Failure:
     """Explain an error without an HTTP status: an error event inside a stream, or a stream without an end."""
     words = _body_text(error.body) or str(error.message)
-    if "`finish_reason`" in words:
-        return _failure(target, f"`{target.name}` {NO_REASON}", "transient", "broke_off")
     if _NO_JSON.search(words):
         return _explain_unreadable(_one_line(_without_tags(words)), target, attempt, after)
     if attempt.arrived:

@@ -6,8 +6,7 @@ The server belongs to the program: it starts with the first request, listens on 
 ends with `stop`, with the model object, or with the program, however that ends. A server that died is started again.
 
 Small models get the small form of plans (`plan_form`), as a grammar that they cannot leave: every reply is a plan that
-can be read, whatever its wisdom. Tools are offered natively only where the model's own template has a place for them;
-llama.cpp drops them without a word where it has none.
+can be read, whatever its wisdom.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import urllib.error
-import urllib.request
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +29,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from toolplan.errors import ModelError, UsageError
-from toolplan.models.base import ModelRequest, OnText, Output, Reply
+from toolplan.models.base import ModelRequest, OnText, Output, Reply, Usage
 from toolplan.models.facts import LOCAL
 from toolplan.models.failures import Target
 from toolplan.models.providers import ProviderModel
@@ -286,19 +283,16 @@ class LocalModel:
             # The server may have died a moment ago, which shows only in that nobody is there any more.
             if error.reason != "unreachable" or self.server.pid is not None or self._asked is None:
                 raise
-        return await (await self._running()).ask(request, on_text)
+            lost = error.usage or Usage()
+        reply = await (await self._running()).ask(request, on_text)
+        return dataclasses.replace(reply, usage=reply.usage + lost)
 
     async def _running(self) -> ProviderModel:
         address, key = await asyncio.to_thread(self.server.start)
         if self._asked is None or self._address != address:
-            self._asked = await asyncio.to_thread(self._connect, address, key)
-            self._address = address
+            target = Target(LOCAL, self._model_name, f"{address}/v1", key)
+            self._asked, self._address = ProviderModel(target, **self._options), address
         return self._asked
-
-    def _connect(self, address: str, key: str) -> ProviderModel:
-        native_tools = "tools" in _template(address, key)
-        facts = LOCAL if native_tools else dataclasses.replace(LOCAL, tools="text")
-        return ProviderModel(Target(facts, self._model_name, f"{address}/v1", key), **self._options)
 
     async def close(self) -> None:
         """Close the connections of the running event loop. The server stays, and keeps what it has read."""
@@ -318,13 +312,3 @@ def default_threads() -> int:
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
     return max(1, cores - 1)
-
-
-def _template(address: str, key: str) -> str:
-    """Return the template that the model's conversations are written with."""
-    request = urllib.request.Request(f"{address}/props", headers={"Authorization": f"Bearer {key}"})
-    try:
-        with urllib.request.urlopen(request, timeout=10) as response:
-            return str(json.load(response).get("chat_template", ""))
-    except (urllib.error.URLError, ValueError, OSError):
-        return ""

@@ -28,10 +28,11 @@ from toolplan.errors import UsageError
 from toolplan.models.base import Listener, ModelRequest, OnText, Output, Reply, Usage, starts_over
 from toolplan.models.conversation import history
 from toolplan.models.failures import NO_REASON, Attempt, Failure, Stalled, Target, UnusableReply, Wish, explain, scrub
+from toolplan.models.llama_props import shows_tools
 from toolplan.models.outputs import parameters, state_schema, ways
-from toolplan.models.replies import Heard, to_reply
+from toolplan.models.replies import Heard, to_reply, usage_of
 from toolplan.models.retry import Retry
-from toolplan.models.text_tools import Spoken, in_words, may_call, with_calls_from_text
+from toolplan.models.text_tools import Spoken, callable_tools, in_words, with_calls_from_text
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as LibraryModel
@@ -75,6 +76,7 @@ class ProviderModel:
         self._stall_seconds = stall_seconds
         self._refused: set[Output] = set()
         self._unwanted: set[Wish] = set()
+        self._shows_tools: bool | None = None
         self._clients: dict[asyncio.AbstractEventLoop, _Client] = {}
 
     @property
@@ -90,6 +92,9 @@ class ProviderModel:
         if request.tools and request.schema is not None:
             raise UsageError("a request has a schema or tools, not both")
         model = await self._model()
+        carries = bool(request.tools) or request.schema is not None
+        if carries and self._target.facts.tells_template and self._shows_tools is None:
+            self._shows_tools = await asyncio.to_thread(shows_tools, self._target)
         notes: list[str] = []
         attempts = repeats = 0
         lost = Usage()
@@ -108,15 +113,14 @@ class ProviderModel:
                     reply = await self._attempt(model, request, way, listener, attempt)
                 return replace(reply, notes=tuple(notes), usage=reply.usage + lost)
             except Exception as error:
-                if error is listener.error:
+                if error is listener.error or isinstance(error, UsageError):
                     raise
                 failure = explain(error, self._target, replace(attempt, arrived=listener.arrived), attempts=attempts)
             # Outside the handler, so that the error carries no context: the SDK's own errors hold request headers.
             # Going one level down is no repeat: it does not use up the patience for a busy server.
             repeats += failure.kind == "transient"
             wait_seconds = self._next_wait(failure, way, repeats, waited_seconds, listener)
-            # A reply that broke off was an inference all the same.
-            lost += failure.error.usage or Usage(requests=int(listener.began))
+            lost += failure.error.usage or Usage(requests=int(listener.began or failure.was_inferred))
             if wait_seconds is None:
                 failure.error.inferences, failure.error.usage = lost.requests, lost
                 raise failure.error
@@ -140,7 +144,8 @@ class ProviderModel:
             return None
         if self._output != "auto":
             return "tool" if request.tools and self._output == "native" else self._output
-        possible = ways(request, self._target.facts, cast("dict[str, Any]", model.profile))
+        facts = self._target.facts if self._shows_tools is not False else replace(self._target.facts, tools="text")
+        possible = ways(request, facts, cast("dict[str, Any]", model.profile))
         return next(way for way in possible if way == "text" or way not in self._refused)
 
     def _wishes(self, request: ModelRequest) -> tuple[Wish, ...]:
@@ -182,7 +187,7 @@ class ProviderModel:
     ) -> Reply:
         from pydantic_ai import direct
 
-        said = request.messages
+        said, tools = request.messages, callable_tools(request)
         if way == "text":
             said = in_words(request) if request.tools else state_schema(request)
         messages = history(said, self._target.facts, model.system)
@@ -193,7 +198,7 @@ class ProviderModel:
             async with direct.model_request_stream(
                 model, messages, model_settings=settings, model_request_parameters=parcel
             ) as stream:
-                spoken = Spoken(request, listener.hear, format=format) if may_call(request) else None
+                spoken = Spoken(tools, listener.hear, format=format) if tools else None
                 heard = Heard(request.schema_name, spoken.hear if spoken else listener.hear)
                 async with aclosing(_never_silent(aiter(stream), self._stall_seconds)) as events:
                     async for event in events:
@@ -201,14 +206,15 @@ class ProviderModel:
                         heard.hear(event)
                 response = stream.get()
                 if response.finish_reason is None and not (response.provider_details or {}).get("finish_reason"):
-                    raise UnusableReply(NO_REASON, "broke_off")
+                    raise UnusableReply(NO_REASON, "broke_off", usage_of(response, request))
                 if spoken:
-                    spoken.end(response.finish_reason)
+                    spoken.close(response.finish_reason)
         else:
             response = await direct.model_request(
                 model, messages, model_settings=settings, model_request_parameters=parcel
             )
-        reply = with_calls_from_text(to_reply(response, request, way or "text", self._target), request, format=format)
+        reply = to_reply(response, request, way or "text", self._target)
+        reply = with_calls_from_text(reply, tools, format=format)
         if not attempt.streamed:
             listener.hear(reply.spoken_text)
         return reply
@@ -261,8 +267,7 @@ def _open_openai(target: Target, timeout_seconds: float) -> _Opened:
         timeout=Timeout(timeout_seconds, connect=min(timeout_seconds, 10.0)),
     )
     provider = _provider_class(target)(openai_client=client)
-    # Off by default in the library, which then takes a stream that just stops for a finished reply.
-    profile = {**dict.fromkeys(target.facts.lacks, False), "openai_chat_streaming_requires_finish_reason": True}
+    profile = dict.fromkeys(target.facts.lacks, False)
     return ChatModel(target.model, provider=provider, profile=cast("ModelProfile", profile)), client.close
 
 

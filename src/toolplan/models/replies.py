@@ -15,7 +15,7 @@ from toolplan.models.failures import Target, UnusableReply
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse, ModelResponseStreamEvent
 
-__all__ = ["Heard", "to_reply"]
+__all__ = ["Heard", "to_reply", "usage_of"]
 
 
 @dataclass
@@ -79,12 +79,12 @@ def to_reply(response: ModelResponse, request: ModelRequest, way: Output, target
     if not text.strip() and not calls:
         declined = bool(details.get("refusal")) or finish_reason == "content_filter"
         why = _why_empty(finish_reason, details.get("refusal"), bool(thinking))
-        raise UnusableReply(why, "declined" if declined else "empty", _usage(response, request, thinking))
+        raise UnusableReply(why, "declined" if declined else "empty", usage_of(response, request, thinking))
     return Reply(
         text=text,
         tool_calls=calls,
         finish_reason=finish_reason,
-        usage=_usage(response, request, text + "".join(call.arguments_text for call in calls) + thinking),
+        usage=usage_of(response, request, text + "".join(call.arguments_text for call in calls) + thinking),
         model=response.model_name or target.model,
         thinking=thinking,
         schema_name=request.schema_name,
@@ -116,7 +116,8 @@ def _why_empty(finish_reason: str | None, refusal: object, thought: bool) -> str
     return f"gave an empty reply (finish reason: {finish_reason or 'none'})"
 
 
-def _usage(response: ModelResponse, request: ModelRequest, written: str) -> Usage:
+def usage_of(response: ModelResponse, request: ModelRequest, written: str = "") -> Usage:
+    """Return what a reply has cost; where it is not said, an estimate by the request and what was written."""
     usage = response.usage
     if usage.input_tokens or usage.output_tokens:
         return Usage(1, usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)

@@ -39,7 +39,7 @@ from toolplan.models.base import (
     estimate_tokens,
     plan_form,
 )
-from toolplan.models.text_tools import Spoken, may_call, with_calls_from_text
+from toolplan.models.text_tools import Spoken, callable_tools, with_calls_from_text
 from toolplan.values import shorten
 
 __all__ = ["FunctionModel", "RecordingModel", "ScriptedModel"]
@@ -105,11 +105,12 @@ class ScriptedModel:
             reply = replace(reply, output="tool")
         if not line.has_usage:
             reply = replace(reply, usage=_estimate(request, reply))
-        spoken = Spoken(request, on_text, format="auto") if may_call(request) and on_text is not None else None
+        tools = callable_tools(request)
+        spoken = Spoken(tools, on_text, format="auto") if tools and on_text is not None else None
         await _deliver(reply.spoken_text, line, spoken.hear if spoken else on_text)
         if spoken:
-            spoken.end(reply.finish_reason)
-        return with_calls_from_text(reply, request, format="auto")
+            spoken.close(reply.finish_reason)
+        return with_calls_from_text(reply, tools, format="auto")
 
     def _check(self, line: _Line, request: ModelRequest, number: int) -> None:
         if line.purpose is not None and line.purpose != request.purpose:
@@ -192,7 +193,7 @@ class FunctionModel:
         if isinstance(answer, str):
             reply = Reply(answer, finish_reason="stop", model=self._name, schema_name=request.schema_name)
             answer = replace(reply, usage=_estimate(request, reply))
-        answer = with_calls_from_text(answer, request, format="auto")
+        answer = with_calls_from_text(answer, callable_tools(request), format="auto")
         if on_text is not None and answer.spoken_text:
             on_text(answer.spoken_text)
         return answer

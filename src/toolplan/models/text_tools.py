@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeAlias, cast
 
 from toolplan.diagnostics import render
 from toolplan.models.base import Message, ModelRequest, Reply, ToolCallPart, ToolSpec
 from toolplan.models.conversation import numbered
+from toolplan.parse.announcing import Matter
+from toolplan.parse.called import with_doubts
 from toolplan.parse.formats import (
     BrokenCall,
     CallPart,
@@ -27,13 +28,15 @@ from toolplan.parse.formats import (
     TextPart,
     ThinkingPart,
     read_calls,
+    settled,
     write_calls,
     write_results,
 )
+from toolplan.patterns import late_pattern
 from toolplan.tools import Tool, ToolSet
 from toolplan.values import Json
 
-__all__ = ["Spoken", "in_words", "may_call", "tools_of", "with_calls_from_text"]
+__all__ = ["Spoken", "as_text_says", "callable_tools", "in_words", "tools_of", "with_calls_from_text"]
 
 FORMAT = "hermes"
 """The notation that models are told to write calls in, and that conversations are written back in."""
@@ -45,15 +48,15 @@ NAMELESS = "unknown"
 # ---- asking
 
 
-def may_call(request: ModelRequest) -> bool:
-    """Whether the reply may hold calls of the request's tools."""
-    return bool(request.tools) and request.tool_choice != "none"
+def callable_tools(request: ModelRequest) -> tuple[ToolSpec, ...]:
+    """Return the tools that the reply may call."""
+    return request.tools if request.tool_choice != "none" else ()
 
 
 def in_words(request: ModelRequest) -> tuple[Message, ...]:
     """Return the request's messages with its tools, calls and results as text."""
     messages = [_written(message) for message in _paired(numbered(request.messages, r".+"))]
-    if not may_call(request):
+    if not callable_tools(request):
         return tuple(messages)
     last = max((index for index, message in enumerate(messages) if message.role == "system"), default=None)
     if last is None:
@@ -83,7 +86,7 @@ def _said(request: ModelRequest, words: dict[str, str]) -> str:
 
 
 _EXAMPLE = '<tool_call>\n{"name": "...", "arguments": {...}}\n</tool_call>'
-_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_CHINESE = late_pattern(r"[\u4e00-\u9fff]")
 _IN_ENGLISH = {
     "tools": "You may call these tools:",
     "call": "To call one, write this for each call, and nothing after the last one:",
@@ -143,63 +146,88 @@ def _as_part(call: ToolCallPart, position: int) -> CallPart:
 # ---- reading
 
 
+Tools: TypeAlias = ToolSet | Sequence[ToolSpec]
+"""The tools whose calls are read, or what a request says of them."""
+
+
 def tools_of(specs: Sequence[ToolSpec]) -> ToolSet:
     """Return the tools as far as a reader of calls needs them: names and schemas."""
     return ToolSet.of([Tool.from_schema(spec.name, spec.description, spec.parameters, _nothing) for spec in specs])
+
+
+def _ready(tools: Tools) -> ToolSet:
+    return tools if isinstance(tools, ToolSet) else tools_of(tools)
 
 
 def _nothing(**_: Any) -> None:
     """Stand where a tool's function would; a reader of calls runs none."""
 
 
-def with_calls_from_text(reply: Reply, request: ModelRequest, *, format: str = "marked") -> Reply:
-    """Return the reply with the calls that stand in its text, if the request offers tools and it has no others."""
-    if not may_call(request) or reply.tool_calls or not reply.text.strip():
+def with_calls_from_text(reply: Reply, tools: Tools, *, format: str = "marked") -> Reply:
+    """Return the reply with the calls of `tools` that stand in its text, unless it has others; else as it is."""
+    if not tools or reply.tool_calls or not reply.text.strip():
         return reply
     if format == "marked" and not any(_is_call(part) for part in read_calls(reply.text, format)):
         # The common case, in which no tools have to be made ready.
         return reply
-    parts = read_calls(reply.text, format, tools_of(request.tools), reply.finish_reason)
-    calls = tuple(_as_call(part) for part in parts if _is_call(part))
-    if not calls:
-        return reply
+    read = as_text_says(reply, tools, format=format)
+    return read if read.tool_calls else reply
+
+
+def as_text_says(reply: Reply, tools: Tools, *, format: str = "auto") -> Reply:
+    """Return the reply with what its text consists of in its place: words, thinking, and the calls that are meant."""
+    known, written = _ready(tools), reply.text
+    scanner = CallScanner(format, known)
+    parts = settled([*scanner.feed(written), *scanner.close(reply.finish_reason)])
+    parts = with_doubts(parts, written, Matter(known))
+    found = [part for part in parts if isinstance(part, CallPart | BrokenCall)]
+    formats = scanner.formats if found else ()
+    calls = tuple(_as_call(part, format) for part, format in zip(found, formats, strict=True))
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     thinking = "".join(part.text for part in parts if isinstance(part, ThinkingPart))
+    reply = dataclasses.replace(reply, text=text if text.strip() else "", thinking=reply.thinking + thinking)
+    if not calls:
+        return reply
     return dataclasses.replace(
         reply,
-        text=text if text.strip() else "",
-        thinking=reply.thinking + thinking,
         tool_calls=calls,
         finish_reason="tool_call" if reply.finish_reason in ("stop", None) else reply.finish_reason,
-        kept=reply.kept or {"kind": "text", "text": reply.text, "calls": len(calls)},
+        kept=reply.kept or {"kind": "text", "text": written, "calls": len(calls)},
     )
 
 
-def _is_call(part: Part) -> TypeGuard[CallPart | BrokenCall]:
+def _is_call(part: Part) -> bool:
     return isinstance(part, CallPart | BrokenCall)
 
 
-def _as_call(part: CallPart | BrokenCall) -> ToolCallPart:
+def _as_call(part: CallPart | BrokenCall, format: str) -> ToolCallPart:
     if isinstance(part, CallPart):
-        return ToolCallPart(part.id, part.name, part.arguments, part.repairs)
+        return ToolCallPart(part.id, part.name, part.arguments, part.repairs, format=format)
     # No JSON, so that whoever overlooks the problem cannot make the call either.
-    return ToolCallPart(part.id, part.name or NAMELESS, render(part.diagnostic), problem=part.diagnostic)
+    problem = part.diagnostic
+    return ToolCallPart(part.id, part.name or NAMELESS, render(problem), problem=problem, format=format)
 
 
 class Spoken:
     """Passes on what a reply says while it arrives, and holds back the calls in it."""
 
-    def __init__(self, request: ModelRequest, listen: Callable[[str], None], *, format: str = "marked") -> None:
+    def __init__(self, tools: Tools, listen: Callable[[str], None], *, format: str = "marked") -> None:
         self._listen = listen
+        self._format = format
         # Marks tell a call by themselves; without them only the tools can.
-        self._scanner = CallScanner(format, None if format == "marked" else tools_of(request.tools))
+        self._tools = None if format == "marked" else _ready(tools)
+        self._scanner = CallScanner(format, self._tools)
 
     def hear(self, text: str) -> None:
         """Read on."""
         self._pass_on(self._scanner.feed(text))
 
-    def end(self, finish_reason: str | None) -> None:
-        """Pass on what was held back and is no call after all."""
+    def start_over(self) -> None:
+        """Forget what was heard: the reply broke off and begins anew."""
+        self._scanner = CallScanner(self._format, self._tools)
+
+    def close(self, finish_reason: str | None) -> None:
+        """Pass on what was held back and is no call after all: the reply has ended."""
         self._pass_on(self._scanner.close(finish_reason))
 
     def _pass_on(self, parts: Iterable[object]) -> None:

@@ -24,9 +24,10 @@ from toolplan.prompt.messages import (
 )
 from toolplan.prompt.size import PromptSize, estimate_tokens, measure
 from toolplan.prompt.turns import loop_rules, loop_words, result_text
-from toolplan.prompt.wording import LoopWords, Notation
+from toolplan.prompt.wording import Form, LoopWords, Notation
 
 __all__ = [
+    "Form",
     "Language",
     "LoopWords",
     "Notation",

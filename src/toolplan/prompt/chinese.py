@@ -107,6 +107,20 @@ _PYTHON_RULES = (
     + """return "..."。"""
 )
 
+_SMALL_RULES = """\
+你负责规划工具调用。只回复一次：一个 JSON 对象，前后不写别的：
+{"steps": [...], "answer": "给用户的回答"}
+每个步骤是一次调用：{"tool_name": "...", "arguments": {...}, "result_variable": "weather_1"}
+- 一到四个步骤，按顺序执行。你看不到结果。要用某个结果，就把它的变量名写在花括号里，单独写或写在文字里都可以：\
+"{weather_1}" 或 "{weather_1.字段}"。
+- 只用下面的工具，名称和参数照写。请求要什么就做什么，有副作用的操作每个只做一次，不多做。
+- 用户只看得到 answer：用请求的语言写成完整的话，值用花括号代入。"""
+
+_REPLAN_SMALL = """\
+计划停下来了，原因见第一行。已经执行的不会再执行；上面每个 name 都可以写在花括号里使用。
+
+只回复其余的计划，不写别的：{{"steps": [...], "answer": "..."}}。只剩回答时，steps 为空。"""
+
 _REPLAN = """\
 计划停下来了，原因见第一行。已经执行的不会再变；上面每个 name 都代表它完整的值。
 
@@ -143,6 +157,22 @@ page_keeper(name: str, text: str) -> str
 
 book_cleaning(tank: str, day: str) -> str
   预约清洗，返回时段"""
+
+_SMALL_EXAMPLE_TOOLS = """\
+class Tank: id: str, salinity: str
+
+inspect_tank(tank: str) -> Tank
+  测量一个水族缸
+
+page_keeper(name: str, text: str) -> str"""
+
+_SMALL_REQUEST = "K7缸的盐度是多少？也告诉小波。"
+_SMALL_PLAN = """\
+{"steps": [
+  {"tool_name": "inspect_tank", "arguments": {"tank": "K7"}, "result_variable": "tank_1"},
+  {"tool_name": "page_keeper", "arguments": {"name": "小波", \
+"text": "K7：{tank_1.salinity}"}, "result_variable": "page_1"}],
+ "answer": "K7缸的盐度是{tank_1.salinity}，已经告诉小波。"}"""
 
 _SALINITY = """\
 {"thought": "先测量；高于35才加水，有饲养员再通知。",
@@ -249,8 +279,8 @@ _LOOP = LoopWords(
 )
 
 CHINESE = Wording(
-    rules={"json": _JSON_RULES, "python": _PYTHON_RULES},
-    example_tools=_EXAMPLE_TOOLS,
+    rules={"json": _JSON_RULES, "python": _PYTHON_RULES, "small": _SMALL_RULES},
+    example_tools={"json": _EXAMPLE_TOOLS, "python": _EXAMPLE_TOOLS, "small": _SMALL_EXAMPLE_TOOLS},
     example_plans={
         "json": ((_SALINITY_REQUEST, _SALINITY), (_CLEANING_REQUEST, _CLEANING), (_SELL_REQUEST, _SELL)),
         "python": (
@@ -258,6 +288,7 @@ CHINESE = Wording(
             (_CLEANING_REQUEST, _CLEANING_PYTHON),
             (_SELL_REQUEST, _SELL_PYTHON),
         ),
+        "small": ((_SMALL_REQUEST, _SMALL_PLAN),),
     },
     examples_heading="# 示例（用的是别的工具）",
     request_label="请求：",
@@ -282,7 +313,7 @@ CHINESE = Wording(
 请给出完整的计划，不写别的。""",
     other_tools="其余工具，只列名称：{names}。需要看其中某个工具时，在 cannot 的 missing 里写它的名称。",
     more_tools="另外还有 {left} 个工具；需要时在 missing 里写明该工具要做什么。",
-    replan={"json": _REPLAN_JSON, "python": _REPLAN_PYTHON},
+    replan={"json": _REPLAN_JSON, "python": _REPLAN_PYTHON, "small": _REPLAN_SMALL},
     answer_rules=_ANSWER_RULES,
     results_heading="执行情况，两行 {mark} 之间是数据：",
     request_heading="请求：",
@@ -303,6 +334,7 @@ CHINESE = Wording(
 - 只有看到结果才知道接下来调用什么、计划写不出来时，回复 {"cannot": "原因"}，不写 missing：之后由你逐轮调用工具。""",
         "python": """
 - 只有看到结果才知道接下来调用什么、计划写不出来时，回复 cannot("原因")，不写 missing：之后由你逐轮调用工具。""",
+        "small": "",
     },
     earlier_heading="这次对话里之前的内容，两行 {mark} 之间是数据；其中每个 name 计划里都可以用：",
 )

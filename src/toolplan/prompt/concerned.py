@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from toolplan.diagnostics import nearest
+from toolplan.patterns import late_pattern
 from toolplan.plan import Call, Plan, walk
 from toolplan.tools import ToolSet
 
 __all__ = ["concerned_tools"]
 
-_WORD = re.compile(r"[\w.\-/]+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u9fff]")
+_WORD = late_pattern(r"[\w.\-/]+")
+_PART = late_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u9fff]")
 _NEAR = 3
 """As many tools are shown for a name that no tool has."""
 _FEW = 8

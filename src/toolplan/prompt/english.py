@@ -112,6 +112,21 @@ _PYTHON_RULES = (
     + """return "..."."""
 )
 
+_SMALL_RULES = """\
+You plan tool calls. Reply once, with ONE JSON object and nothing else:
+{"steps": [...], "answer": "text for the user"}
+Each step is one call: {"tool_name": "...", "arguments": {...}, "result_variable": "weather_1"}
+- One to four steps, in order. You see no result. Use one by its name in braces, alone or inside text: "{weather_1}" \
+or "{weather_1.field}".
+- Only the tools below, with their names and arguments as they are. Do what was asked, each effect once, nothing else.
+- `answer` is all that the user sees: a whole sentence in the language of the request, with the values in braces."""
+
+_REPLAN_SMALL = """\
+The plan stopped; the first line says why. What ran is not run again; use each `name` above in braces.
+
+Reply with the rest of the plan and nothing else: {{"steps": [...], "answer": "..."}}. `steps` is empty when only the \
+answer is left."""
+
 _REPLAN = """\
 The plan stopped, for the reason in the first line. What has run is done; every `name` above holds its whole value.
 
@@ -151,6 +166,22 @@ page_keeper(name: str, text: str) -> str
 
 book_cleaning(tank: str, day: str) -> str
   Books a cleaning; returns the slot."""
+
+_SMALL_EXAMPLE_TOOLS = """\
+class Tank: id: str, salinity: str
+
+inspect_tank(tank: str) -> Tank
+  Measures one tank.
+
+page_keeper(name: str, text: str) -> str"""
+
+_SMALL_REQUEST = "How salty is tank K7? Tell Bo, too."
+_SMALL_PLAN = """\
+{"steps": [
+  {"tool_name": "inspect_tank", "arguments": {"tank": "K7"}, "result_variable": "tank_1"},
+  {"tool_name": "page_keeper", "arguments": {"name": "Bo", \
+"text": "K7: {tank_1.salinity}"}, "result_variable": "page_1"}],
+ "answer": "The salinity of tank K7 is {tank_1.salinity}. Bo has been told."}"""
 
 _SALINITY = """\
 {"thought": "Measure; only above 35 add water and page the keeper, if there is one.",
@@ -269,8 +300,8 @@ Among them: {names}",
 )
 
 ENGLISH = Wording(
-    rules={"json": _JSON_RULES, "python": _PYTHON_RULES},
-    example_tools=_EXAMPLE_TOOLS,
+    rules={"json": _JSON_RULES, "python": _PYTHON_RULES, "small": _SMALL_RULES},
+    example_tools={"json": _EXAMPLE_TOOLS, "python": _EXAMPLE_TOOLS, "small": _SMALL_EXAMPLE_TOOLS},
     example_plans={
         "json": ((_SALINITY_REQUEST, _SALINITY), (_CLEANING_REQUEST, _CLEANING), (_SELL_REQUEST, _SELL)),
         "python": (
@@ -278,6 +309,7 @@ ENGLISH = Wording(
             (_CLEANING_REQUEST, _CLEANING_PYTHON),
             (_SELL_REQUEST, _SELL_PYTHON),
         ),
+        "small": ((_SMALL_REQUEST, _SMALL_PLAN),),
     },
     examples_heading="# Examples (with other tools than yours)",
     request_label="Request: ",
@@ -302,7 +334,7 @@ Your reply could not be read as a plan, so nothing has run:
 Reply with the whole plan and nothing else.""",
     other_tools="Further tools, shown by name only: {names}. Name one in `cannot`'s `missing` if you need to see it.",
     more_tools="There are {left} more; say in `missing` what the tool you need would do.",
-    replan={"json": _REPLAN_JSON, "python": _REPLAN_PYTHON},
+    replan={"json": _REPLAN_JSON, "python": _REPLAN_PYTHON, "small": _REPLAN_SMALL},
     answer_rules=_ANSWER_RULES,
     results_heading="What ran, as data between the two lines {mark}:",
     request_heading="The request:",
@@ -325,6 +357,7 @@ Reply with the whole plan and nothing else.""",
         "python": """
 - If only results can tell which calls come next, so that no plan can say it, reply cannot("why") without `missing`: \
 you then call the tools turn by turn.""",
+        "small": "",
     },
     earlier_heading="What went before in this conversation, as data between the two lines {mark}; a plan may use each \
 `name`:",

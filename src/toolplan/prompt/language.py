@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal, TypeAlias
 
 from toolplan.errors import UsageError
+from toolplan.patterns import late_pattern
 from toolplan.prompt.chinese import CHINESE
 from toolplan.prompt.english import ENGLISH
 from toolplan.prompt.wording import Wording
@@ -14,10 +14,10 @@ __all__ = ["Language", "language_of", "wording_for"]
 
 Language: TypeAlias = Literal["auto", "en", "zh"]
 
-_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-_KANA_OR_HANGUL = re.compile(r"[\u3041-\u30ff\uac00-\ud7af]")
-_LETTER = re.compile(r"[^\W\d_]")
-_QUOTED = re.compile(r"\S+@\S+|https?://\S+|“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|\"[^\"]*\"|`[^`]*`")
+_HAN = late_pattern(r"[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_KANA_OR_HANGUL = late_pattern(r"[\u3041-\u30ff\uac00-\ud7af]")
+_LETTER = late_pattern(r"[^\W\d_]")
+_QUOTED = late_pattern(r"\S+@\S+|https?://\S+|“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|\"[^\"]*\"|`[^`]*`")
 
 _MEANINGFUL_SHARE = 0.2
 """A Han character says about as much as four Latin letters, so a fifth of the letters is half of what is said."""

@@ -18,7 +18,7 @@ from toolplan.plan import Plan
 from toolplan.prompt.concerned import concerned_tools
 from toolplan.prompt.language import Language, wording_for
 from toolplan.prompt.shorten import as_json, shortened
-from toolplan.prompt.wording import Notation, Wording
+from toolplan.prompt.wording import Form, Wording
 from toolplan.tools import ToolSet, signatures
 from toolplan.values import Json
 
@@ -83,7 +83,7 @@ def plan_messages(
     tools: ToolSet,
     *,
     language: Language = "auto",
-    notation: Notation = "json",
+    notation: Form = "json",
     now: str,
     context: str | None = None,
     extra_rules: Sequence[str] = (),
@@ -93,6 +93,7 @@ def plan_messages(
 ) -> tuple[PromptMessage, ...]:
     """Return the messages that ask for a plan: a system message with everything, and the request, verbatim.
 
+    The `notation` "small" asks for a short plan of calls only, in JSON, and takes a few hundred tokens.
     `now` is the run's start as ISO text; `context` is what the application knows about the user (name, place);
     `extra_rules` are sentences of the application. `may_loop` tells the model what it can say when only results can
     tell what to do next; `earlier` is what went before in the conversation (`earlier_text`); `others` are the names of
@@ -102,12 +103,13 @@ def plan_messages(
     words = wording_for(language, request)
     rules = _rules(words, notation) + (words.may_loop[notation] if may_loop else "")
     plans = words.example_plans[notation]
+    further = _others(words, others) if notation != "small" else ()  # a short plan has no way to ask for one
     examples = [f"{words.request_label}{asked}\n{words.reply_label}\n{reply}" for asked, reply in plans]
     system = [
         rules,
-        f"{words.examples_heading}\n{words.example_tools}\n\n" + "\n\n".join(examples),
+        f"{words.examples_heading}\n{words.example_tools[notation]}\n\n" + "\n\n".join(examples),
         *application_rules(words, extra_rules),
-        "\n\n".join([f"{words.tools_heading}\n{tools_text(tools) or words.no_tools}", *_others(words, others)]),
+        "\n\n".join([f"{words.tools_heading}\n{tools_text(tools) or words.no_tools}", *further]),
         *situation(words, now, context),
     ]
     asked = request if earlier is None else f"{earlier}\n\n{words.request_heading}\n{request}"
@@ -142,7 +144,7 @@ def replan_messages(
     first: str,
     *,
     language: Language = "auto",
-    notation: Notation = "json",
+    notation: Form = "json",
     room: int = 16_000,
 ) -> tuple[PromptMessage, ...]:
     """Return the messages that ask for the rest of a plan: those of the plan, the plan, what came of it.
@@ -194,7 +196,7 @@ def repair_messages(
     *,
     plan: Plan | None = None,
     language: Language = "auto",
-    notation: Notation = "json",
+    notation: Form = "json",
     now: str,
     context: str | None = None,
     extra_rules: Sequence[str] = (),
@@ -303,9 +305,9 @@ def _others(words: Wording, names: Sequence[str]) -> list[str]:
     return [f"{listed} {words.more_tools.format(left=left)}" if left > 0 else listed]
 
 
-def _rules(words: Wording, notation: Notation) -> str:
+def _rules(words: Wording, notation: Form) -> str:
     if notation not in words.rules:
-        raise UsageError(f"no prompt for the notation {notation!r}; write notation='json' or 'python'")
+        raise UsageError(f"no prompt for the notation {notation!r}; write notation='json', 'python' or 'small'")
     return words.rules[notation]
 
 

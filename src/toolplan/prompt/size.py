@@ -14,13 +14,13 @@ its place:
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from toolplan.patterns import late_pattern
 from toolplan.prompt.language import Language
 from toolplan.prompt.messages import plan_messages, tools_text
-from toolplan.prompt.wording import Notation
+from toolplan.prompt.wording import Form
 from toolplan.tools import ToolSet
 from toolplan.values import Json
 
@@ -28,7 +28,7 @@ __all__ = ["PromptSize", "estimate_tokens", "json_schemas", "measure"]
 
 _ESTIMATE = "estimate fitted to o200k_base"
 _WIDE = "\u2e80-\u2fff\u3040-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_PIECE = re.compile(
+_PIECE = late_pattern(
     rf"(?P<word>(?:(?![{_WIDE}])[^\W\d_])+)|(?P<wide>[{_WIDE}]+)|(?P<digits>\d{{1,3}})|(?P<end>\n)|(?P<signs>(?:[^\w\s]|_)+)"
 )
 
@@ -58,7 +58,7 @@ def measure(
     request: str = "",
     *,
     language: Language = "auto",
-    notation: Notation = "json",
+    notation: Form = "json",
     now: str = "2026-01-01T00:00",
     context: str | None = None,
     extra_rules: Sequence[str] = (),

@@ -9,9 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["LoopWords", "Notation", "Wording"]
+__all__ = ["Form", "LoopWords", "Notation", "Wording"]
 
 Notation: TypeAlias = Literal["json", "python"]
+
+Form: TypeAlias = Literal["json", "python", "small"]
+"""What a model is asked for: a plan in one of the notations, or a short one of calls only, in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,11 @@ class LoopWords:
 class Wording:
     """What one language says. `example_tools` and `example_plans` are kept apart so that tests can run them."""
 
-    rules: Mapping[Notation, str]
+    rules: Mapping[Form, str]
     """Role, notation, and how to plan well: everything that is the same for all tools and requests."""
-    example_tools: str
+    example_tools: Mapping[Form, str]
     """The signatures of the made-up tools of the examples, exactly as `signatures` writes them."""
-    example_plans: Mapping[Notation, tuple[tuple[str, str], ...]]
+    example_plans: Mapping[Form, tuple[tuple[str, str], ...]]
     """Pairs of a request and the reply to it."""
     examples_heading: str
     request_label: str
@@ -83,7 +86,7 @@ class Wording:
     more_tools: str
     """Pattern: {left}. Added where even the names of some tools are left out."""
 
-    replan: Mapping[Notation, str]
+    replan: Mapping[Form, str]
     """Pattern: {first}, the id of the next step. Asks for the rest of a plan, below what has run."""
 
     answer_rules: str
@@ -113,7 +116,7 @@ class Wording:
     question_heading: str
 
     loop: LoopWords
-    may_loop: Mapping[Notation, str]
-    """Added to the rules where a loop may follow."""
+    may_loop: Mapping[Form, str]
+    """Added to the rules where a loop may follow; a short plan cannot ask for one."""
     earlier_heading: str
     """Pattern: {mark}. Above what went before in a conversation."""

@@ -72,6 +72,11 @@ class Offer:
         self.tools = self._only(shown)
         return new
 
+    def restore(self, names: Iterable[str]) -> None:
+        """Show exactly these tools, as an earlier process did for the same request."""
+        if self._router is not None:
+            self.tools = self._only(name for name in names if name in self._all)
+
     def search(self, wanted: str) -> tuple[str, ...]:
         """Show the tools that are named in a text, and the likeliest for it; return the names of those that are new."""
         if self._router is None or not self.is_partial:

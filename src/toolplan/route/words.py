@@ -13,16 +13,18 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from toolplan.patterns import late_pattern
+
 __all__ = ["holds", "parts_of", "words_of"]
 
 _WIDE = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_PIECE = re.compile(rf"(?P<wide>[{_WIDE}]+)|(?:(?![{_WIDE}])[^\W\d_])+|\d+")
-_IS_WIDE = re.compile(rf"[{_WIDE}]")
-_SEAM = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_PLURAL_E = re.compile(r"(?<=[sxzi])e\Z|(?<=[cs]h)e\Z")
-_PLURAL_Y = re.compile(r"(?<=[b-df-hj-np-tv-z])y\Z")
+_PIECE = late_pattern(rf"(?P<wide>[{_WIDE}]+)|(?:(?![{_WIDE}])[^\W\d_])+|\d+")
+_IS_WIDE = late_pattern(rf"[{_WIDE}]")
+_SEAM = late_pattern(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_PLURAL_E = late_pattern(r"(?<=[sxzi])e\Z|(?<=[cs]h)e\Z")
+_PLURAL_Y = late_pattern(r"(?<=[b-df-hj-np-tv-z])y\Z")
 """Endings that the plural changes: box and boxes, size and sizes, movie and movies, city and cities."""
-_PART = re.compile(r"[.!?;,:\n]+(?=\s|$)|[。！？；，：、\n]+|\b(?:and|then)\b", re.IGNORECASE)
+_PART = late_pattern(r"[.!?;,:\n]+(?=\s|$)|[。！？；，：、\n]+|\b(?:and|then)\b", re.IGNORECASE)
 _SHORTEST_PART = 4
 """Characters that a part of a request has at least."""
 _STOP_WORDS = frozenset(

@@ -5,6 +5,7 @@ import json
 import re
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from toolplan.check import check
@@ -18,6 +19,7 @@ from toolplan.prompt.chinese import CHINESE
 from toolplan.prompt.english import ENGLISH
 from toolplan.prompt.wording import Wording
 from toolplan.run import run_plan
+from toolplan.small_plan_schema import small_plan_schema
 from toolplan.tools import ToolSet, signatures, tool
 
 
@@ -115,7 +117,38 @@ async def test_every_example_runs_and_answers(language: str, words: Wording, not
 
 @pytest.mark.parametrize(("language", "words"), WORDS)
 def test_the_examples_tools_are_written_as_tools_are(language: str, words: Wording) -> None:
-    assert words.example_tools.strip() == signatures(aquarium(language)).strip()
+    written = signatures(aquarium(language)).strip()
+    assert (words.example_tools["json"].strip(), words.example_tools["python"].strip()) == (written, written)
+    assert words.example_tools["small"].strip() == signatures(small_aquarium(language)).strip()
+
+
+def small_aquarium(language: str) -> ToolSet:
+    """The tools of the example of a short plan."""
+
+    @dataclasses.dataclass
+    class Tank:
+        id: str
+        salinity: str
+
+    @tool(reads="tanks", description={"en": "Measures one tank.", "zh": "测量一个水族缸"}[language])
+    def inspect_tank(tank: str) -> Tank:
+        return Tank(tank, "36.1 ppt")
+
+    return ToolSet.of([inspect_tank, aquarium(language)["page_keeper"]])
+
+
+@pytest.mark.parametrize(("language", "words"), WORDS)
+async def test_the_example_of_a_short_plan_is_one_and_runs(language: str, words: Wording) -> None:
+    tools = small_aquarium(language)
+    ((_, reply),) = words.example_plans["small"]
+    jsonschema_rs.validator_for(small_plan_schema(tools)).validate(json.loads(reply))
+    reading = parse(reply, tools=tools)
+    assert isinstance(reading, Plan)
+    assert (reading.repairs, check(reading, tools).warnings) == ((), ())
+    run = await run_plan(check(reading, tools), now="2026-03-18T09:00")
+    assert run.outcome == "succeeded"
+    assert "36.1 ppt" in str(run.text)
+    assert [step.arguments and step.arguments.get("text") for step in run.steps][1] in ("K7: 36.1 ppt", "K7：36.1 ppt")
 
 
 RARE = {"ceil", "chr", "divmod", "floor", "format", "isinstance", "next", "ord", "pow", "repr", "set_item", "tuple"}

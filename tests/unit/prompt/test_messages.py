@@ -10,14 +10,16 @@ from toolplan.errors import UsageError
 from toolplan.expressions import Fields
 from toolplan.plan import Call, Plan
 from toolplan.prompt import (
-    Notation,
+    Form,
     PromptMessage,
     StepReport,
     answer_messages,
     concerned_tools,
     earlier_text,
+    estimate_tokens,
     loop_rules,
     loop_words,
+    measure,
     plan_messages,
     reading_messages,
     repair_messages,
@@ -97,6 +99,24 @@ def test_planning_in_python(language: Tongue, golden: Golden) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
+def test_planning_small(language: Tongue, golden: Golden) -> None:
+    messages = plan_messages(REQUESTS[language], TOOLS, now=NOW, notation="small", may_loop=True, others=["x"])
+    golden(f"prompts/plan.small.{language}.txt", as_text(messages))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_short_plan_is_asked_for_in_few_words(language: Tongue) -> None:
+    many = named(*(f"look_at_{n}" for n in range(10)))
+    small, full = (measure(many, REQUESTS[language], notation=form).total for form in ("small", "json"))
+    assert small < 700 < 1_700 < full
+    asked = plan_messages(REQUESTS[language], many, now=NOW, notation="small")
+    # With a plan to be mended, and with results, it still fits into 2,000 tokens, and the reply beside it.
+    mend = repair_messages(REQUESTS[language], "x" * 1_000, "error " * 100, many, now=NOW, notation="small")
+    rest = replan_messages(asked, "", "x" * 400, {}, REPORTS, {}, "s5", notation="small", room=2_000)
+    assert max(sum(estimate_tokens(each.content) for each in messages) for messages in (mend, rest)) < 1_700
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_repairing(language: Tongue, golden: Golden) -> None:
     reply = '{"steps": [{"tool_name": "send_mail", "arguments": {"to": "me@example.com"}}]}'
     finding = "error[TP201]: no tool is named `send_mail`\n  = help: did you mean `send_email`?\n"
@@ -113,16 +133,16 @@ REPORTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("notation", ["json", "python"])
+@pytest.mark.parametrize("notation", ["json", "python", "small"])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_replanning(language: Tongue, notation: Notation, golden: Golden) -> None:
+def test_replanning(language: Tongue, notation: Form, golden: Golden) -> None:
     asked = (PromptMessage("system", "(as for the plan)"), PromptMessage("user", REQUESTS[language]))
     stopped: dict[str, Json] = {"stopped_at": "s3", "error": "it took too long"}
     plan, values = "(the plan)", dict[str, Json](days=[1, 2])
     messages = replan_messages(
         asked, REQUESTS[language], plan, stopped, REPORTS, values, "s5", language=language, notation=notation, room=900
     )
-    name = f"replan.{language}" if notation == "json" else f"replan.python.{language}"
+    name = f"replan.{language}" if notation == "json" else f"replan.{notation}.{language}"
     golden(f"prompts/{name}.txt", as_text(messages))
 
 
