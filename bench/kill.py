@@ -2,8 +2,9 @@
 
 Every trial is a process with a journal, killed with SIGKILL at a boundary of its journal or at a random instant, and
 resumed, perhaps killed again, until the run is done. Effects are noticed by an HTTP server in another process, which is
-also asked about every effect that was under way. Then two processes at a time fight over runs. Everything is in
-`toolplan.testing.kill`, for anybody's own tools; the tools here are those of the tests (`tests/integration`).
+also asked about every effect that was under way. Then two processes at a time fight over runs. All of this with a plan
+and with a loop. Everything is in `toolplan.testing.kill`, for anybody's own tools; the tools here are those of the
+tests (`tests/integration`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from bench.harness import Bench, Goal, Listing, Report
 from toolplan.testing.kill import KillReport, Witness, fight_over, kill_at_random, kill_everywhere
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "integration"))
-from kill_tools import PLAN, make_agent
+from kill_tools import LOOP, PLAN, make_agent
 
 MAY_REPEAT = ["mark"]
 
@@ -36,6 +37,15 @@ def _run(full: bool) -> Report:
                 make_agent, PLAN, witness, times=280 if full else 25, longest=0.05, may_repeat=MAY_REPEAT
             ),
             "two at a time": fight_over(make_agent, PLAN, witness, takeovers=50 if full else 10, may_repeat=MAY_REPEAT),
+            "loops at every boundary" if full else "loops at some boundaries": kill_everywhere(
+                make_agent, LOOP, witness, every=1 if full else 8, may_repeat=MAY_REPEAT
+            ),
+            "loops at random": kill_at_random(
+                make_agent, LOOP, witness, times=100 if full else 10, seed=3, longest=0.05, may_repeat=MAY_REPEAT
+            ),
+            "loops, two at a time": fight_over(
+                make_agent, LOOP, witness, takeovers=50 if full else 10, may_repeat=MAY_REPEAT
+            ),
         }
     columns = ("killed", "runs", "kills", "takeovers", "turned away", "effects", "unknown: had happened", "had not")
     rows = tuple((name, *map(str, _counted(report))) for name, report in found.items())

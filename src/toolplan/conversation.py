@@ -13,7 +13,6 @@ out, whole, so that no call ever stands without its result.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -24,11 +23,13 @@ from toolplan.agent_events import Watcher
 from toolplan.errors import UsageError
 from toolplan.known import Known
 from toolplan.models import Message, ToolCallPart, ToolResultPart
+from toolplan.past import Past
 from toolplan.policy import Sources
 from toolplan.prompt import StepReport, earlier_text, estimate_tokens, result_text
 from toolplan.replan import name_of, reports
 from toolplan.result import Result
-from toolplan.turn import Past, Turn
+from toolplan.spoken import message_from_json, message_to_json
+from toolplan.turn import Turn
 from toolplan.values import Json, Value
 
 if TYPE_CHECKING:
@@ -242,33 +243,10 @@ def _exchange_json(exchange: Exchange) -> Json:
         "answer": exchange.answer,
         "outcome": exchange.outcome,
         "done": list(exchange.done),
-        "talk": [_message_json(message) for message in exchange.talk],
-    }
-
-
-def _message_json(message: Message) -> Json:
-    calls = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls]
-    results = [dataclasses.asdict(result) for result in message.tool_results]
-    return {
-        "role": message.role,
-        "content": message.content,
-        "tool_calls": cast("list[Json]", calls),
-        "tool_results": cast("list[Json]", results),
-        "thinking": message.thinking,
-        "kept": message.kept,
+        "talk": [message_to_json(message) for message in exchange.talk],
     }
 
 
 def _exchange(given: Mapping[str, Any]) -> Exchange:
-    talk = tuple(
-        Message(
-            message["role"],
-            message["content"],
-            tuple(ToolCallPart(**call) for call in message["tool_calls"]),
-            tuple(ToolResultPart(**result) for result in message["tool_results"]),
-            message["thinking"],
-            message["kept"],
-        )
-        for message in given["talk"]
-    )
+    talk = tuple(message_from_json(message) for message in given["talk"])
     return Exchange(given["request"], given["answer"], given["outcome"], tuple(given["done"]), talk)

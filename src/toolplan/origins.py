@@ -53,8 +53,8 @@ class Origins:
             if found is not None and not found.is_untrusted and not found.written:
                 self._trusted.append(value.data)
 
-    def situation(self, user: str, mode: str) -> Situation:
-        """Return what the rules go by now.
+    def situation(self, user: str, mode: str, now: str = "") -> Situation:
+        """Return what the rules go by for a request that was made at `now`.
 
         What trusted results say counts as said: the model has seen it, and it can be trusted. Not so once it has seen
         other people's text too, which may have told it what to choose.
@@ -68,7 +68,7 @@ class Origins:
                 room -= len(text)
                 if room < 0:
                     break
-        return Situation("\n".join(said), user, mode, self.is_callers_plan, has_read_untrusted)
+        return Situation("\n".join(said), user, mode, self.is_callers_plan, has_read_untrusted, now)
 
     def of_known(self, known: Known) -> dict[str, Sources]:
         """Return the sources of the names that earlier plans have left."""

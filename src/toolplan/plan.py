@@ -287,12 +287,12 @@ class Plan:
     source: Source = field(default_factory=lambda: Source(""))
     notation: str = "json"
     repairs: tuple[str, ...] = ()
-    """What had to be mended to read the text, one sentence each; empty for a sound text."""
+    """What had to be mended to read the text or is unclear about it, one sentence each; empty for a sound text."""
 
 
 def blocks_of(step: Step) -> tuple[Block, ...]:
     """Return the step's bodies in written order; `on_error: do` counts as one."""
-    if isinstance(step, Call | AskModel):  # by far the commonest, so the first to be asked for
+    if type(step) is Call or type(step) is AskModel:  # by far the commonest, so the first to be asked for
         return (step.on_error.do,) if step.on_error.do else ()
     if isinstance(step, If):
         return (step.then, step.otherwise)

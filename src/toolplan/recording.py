@@ -1,6 +1,7 @@
 """What is written down of one request, from the first plan that may run to its end. Without a journal, nothing.
 
-A request that no plan came of leaves nothing behind: the run begins with its first plan.
+A request that no plan came of leaves nothing behind: the run begins with its first plan, a loop with the first calls
+that its model asks for. What went before that is kept until then.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import inspect
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from toolplan import show
@@ -18,7 +19,7 @@ from toolplan.approval import Card, Decision, Grant, Grants, decisions_of
 from toolplan.check import CheckedPlan
 from toolplan.errors import JournalError
 from toolplan.journal import Decision as Decided
-from toolplan.journal import Journal, RunBegun, RunEnded, RunResumed, RunWriter, Story
+from toolplan.journal import Entry, Journal, RunBegun, RunEnded, RunResumed, RunWriter, Story
 from toolplan.journal.secrets import Secrets
 from toolplan.policy import PlannedCall
 from toolplan.run import RunResult
@@ -29,7 +30,7 @@ from toolplan.tools import ToolSet
 from toolplan.tools.secrets import without_secrets
 from toolplan.values import Json
 
-__all__ = ["Record", "asked_of", "bound_to", "restore", "said_before", "version"]
+__all__ = ["Record", "asked_of", "bound_to", "grant", "restore", "said_before", "version"]
 
 
 def version() -> str:
@@ -50,20 +51,35 @@ class Record:
         self.run_id = uuid.uuid4().hex if journal is not None else ""
         self.writer: RunWriter | None = None
         self._tools = tools
+        self._before: list[Entry] = []
         self._heard: set[tuple[str, str]] = set()
 
     @property
     def has_failed(self) -> bool:
         """Whether nothing more can be written down, so that nothing more may be done."""
-        return self.writer is not None and self.writer.failed is not None
+        return self.failure is not None
 
-    def begin(self, request: str, mode: str, now: str, *, is_callers_plan: bool) -> RunWriter | None:
-        """Return the writer of the run; the first time, begin it."""
+    @property
+    def failure(self) -> JournalError | None:
+        """Why nothing more can be written down, if so."""
+        return self.writer.failed if self.writer is not None else None
+
+    def begin(self, begun: Callable[[str], RunBegun]) -> RunWriter | None:
+        """Return the writer of the run; the first time, begin it. `begun` makes its first entry, given its id."""
         if self.writer is None and self.journal is not None:
-            begun = RunBegun(self.run_id, request, mode, is_callers_plan, now, version())
-            self.writer = self.journal.begin(begun)
+            self.writer = self.journal.begin(begun(self.run_id))
             self.writer.secrets = Secrets(self._tools)
+            for entry in self._before:
+                self.writer.add(entry)
+            self._before.clear()
         return self.writer
+
+    def note(self, entry: Entry) -> None:
+        """Write down what a request holds besides its plans; before the run has begun, keep it until it does."""
+        if self.writer is not None:
+            self.writer.add(entry)
+        elif self.journal is not None:
+            self._before.append(entry)
 
     def go_on(self, writer: RunWriter, story: Story) -> None:
         """Go on with a run that has been begun."""
@@ -172,13 +188,18 @@ def restore(grants: Grants, story: Story) -> None:
     """
     earlier = [entry for _, after in story.parts[:-1] for entry in after if isinstance(entry, Decided)]
     for said in story.decisions if story.has_begun else earlier:
-        if said.answer != "allow" or said.each_call:
-            continue
-        pattern = cast("dict[str, str] | None", said.pattern)
-        if said.scope != "once":
-            grants.grants.append(Grant(said.tool, frozenset(said.rules), None, pattern))
-        elif said.planned:
-            grants.grants.append(Grant(said.tool, frozenset(said.rules), said.step))
+        grant(grants, said)
+
+
+def grant(grants: Grants, said: Decided) -> None:
+    """Let what a person has allowed beyond the call itself hold in this process."""
+    if said.answer != "allow" or said.each_call:
+        return
+    pattern = cast("dict[str, str] | None", said.pattern)
+    if said.scope != "once":
+        grants.grants.append(Grant(said.tool, frozenset(said.rules), None, pattern))
+    elif said.planned:
+        grants.grants.append(Grant(said.tool, frozenset(said.rules), said.step))
 
 
 def said_before(story: Story, approve: Approver | None) -> Approver:

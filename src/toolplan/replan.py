@@ -16,12 +16,12 @@ from toolplan.prompt import StepReport
 from toolplan.run import RunResult
 from toolplan.schedule import StepRecord
 from toolplan.tools import ToolSet
+from toolplan.tools.state_names import states_named
 from toolplan.values import Json, Value
 
 __all__ = ["asks_for_another", "known_after", "made_calls", "name_of", "reports", "states_after", "stopped"]
 
 _ROUND = re.compile(r"\[(\d+)\]")
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def asks_for_another(run: RunResult) -> bool:
@@ -81,9 +81,8 @@ def states_after(calls: Sequence[StepRecord], tools: ToolSet) -> frozenset[str]:
     found: set[str] = set()
     for call in calls:
         if call.outcome == "succeeded" and call.tool in tools:
-            arguments = call.arguments or {}
-            for state in tools[call.tool].ensures:
-                found.add(_PLACEHOLDER.sub(lambda hole, a=arguments: str(a.get(hole[1], hole[0])), state))
+            tool = tools[call.tool]
+            found.update(states_named(tool.ensures, tool, call.arguments or {}))
     return frozenset(found)
 
 

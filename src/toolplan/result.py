@@ -27,7 +27,8 @@ class Result:
     `outcome`: `succeeded`; `failed` (a step failed, or the plan found that it cannot be done); `waiting` (for a
     person's answer or approval); `rejected` (no plan that may run, or the model says that it cannot be planned);
     `cancelled` (somebody ended it; what had happened by then is in `steps`).
-    `inferences` counts every model call; `diagnostics` are those of the last plan, warnings included. When a plan was
+    `inferences` counts every model call and `usage` what they cost; of a resumed run, those of the processes before
+    included (`inferences_before`). `diagnostics` are those of the last plan, warnings included. When a plan was
     replaced by another one (`replans` says how often), `steps` are those of all of them, in order, and `plan` is the
     last.
     """
@@ -57,6 +58,8 @@ class Result:
     """How often the rest of the plan was asked for anew."""
     shown_tools: tuple[str, ...] | None = None
     """The tools that the model was shown in the end, where a router chose them; None where it was shown all."""
+    inferences_before: int = 0
+    """How many of the inferences earlier processes made, before this one went on with their run."""
     reasked: int = 0
     """How often a plan, or calls of a loop, were asked for again because they needed tools that had not been shown."""
     mode_used: Literal["plan", "loop"] = "plan"
@@ -83,6 +86,7 @@ class Result:
             "answer": self.answer,
             "error": self.error,
             "inferences": self.inferences,
+            "inferences_before": self.inferences_before,
             "replans": self.replans,
             "shown_tools": list(self.shown_tools) if self.shown_tools is not None else None,
             "reasked": self.reasked,

@@ -54,13 +54,16 @@ STATES: dict[State, str] = {
 TRANSITIONS: dict[State, frozenset[State]] = {
     "waiting for user": frozenset({"reasoning", "tool requested"}),
     "reasoning": frozenset({"tool requested", "retry", "final answer", "abort"}),
-    "tool requested": frozenset({"validated", "reasoning", "retry", "abort"}),
+    "tool requested": frozenset({"validated", "reasoning", "retry", "waiting for user", "abort"}),
     "validated": frozenset({"running", "waiting for user", "abort"}),
     "running": frozenset({"returned", "retry", "ask user"}),
     "ask user": frozenset({"returned"}),
     "retry": frozenset({"reasoning", "running", "abort"}),
     "returned": frozenset(
-        {"running", "ask user", "reasoning", "retry", "validated", "waiting for user", "final answer", "abort"}
+        {
+            *("running", "ask user", "reasoning", "retry", "validated", "waiting for user", "final answer", "abort"),
+            "tool requested",  # of a resumed loop: the model has asked for them before
+        }
     ),
     "final answer": frozenset(),
     "abort": frozenset(),

@@ -9,7 +9,7 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from toolplan.agent_events import (
@@ -30,62 +30,51 @@ from toolplan.approval import Card
 from toolplan.check import CheckedPlan
 from toolplan.diagnostics import Diagnostic, render_all
 from toolplan.errors import ModelError, PlanRejected, UsageError
-from toolplan.journal import RunWriter
+from toolplan.journal import Inferred, Replayed, RunBegun, RunWriter
 from toolplan.known import NOTHING_KNOWN, Known
 from toolplan.models import Listener, Message, Model, ModelRequest, Reply, ToolSpec, Usage, plan_form
 from toolplan.origins import Origins
 from toolplan.parse import CannotPlan, Prose
 from toolplan.parse.prefix import PlanPrefix
-from toolplan.plan import Call, Plan
+from toolplan.past import NO_PAST, Past
+from toolplan.plan import AskUser, Call, Plan, Step, walk
 from toolplan.plan_schema import plan_schema
-from toolplan.policy import PlannedCall, Review, Sources, review
-from toolplan.prompt import PromptMessage, language_of
+from toolplan.policy import PlannedCall, Review, review
+from toolplan.prompt import Form, PromptMessage, language_of
 from toolplan.reader import read_with_model
-from toolplan.recording import Record, asked_of
+from toolplan.recording import Record, asked_of, grant, version
 from toolplan.result import Outcome, Result
+from toolplan.retelling import Retelling
 from toolplan.review import review_with_model
 from toolplan.route import Offer
 from toolplan.run import EarlyCalls, RunResult, StepFinished, StepLeftOut, StepStarted
 from toolplan.run.approvals import Approvals
 from toolplan.schedule import AskModelNow, StepRecord
+from toolplan.schedule.early import in_a_row
 from toolplan.small_plan_schema import small_plan_schema
+from toolplan.tools.seen_secrets import SeenSecrets
 from toolplan.values import Json
 
 if TYPE_CHECKING:
     from toolplan.agent import Agent
     from toolplan.loop.heard import Ear
 
-__all__ = ["NO_PAST", "Past", "Turn"]
+__all__ = ["Turn", "form_of"]
 
 _log = logging.getLogger("toolplan.agent")
+
+ROOM = 16_000
+SMALL_ROOM = 4_000
+"""What has run is shown in so many characters, about: to a model, and to one with room for a few thousand tokens."""
 
 _GOES_ON = frozenset({"plan", "repair", "replan", "loop"})
 """What a model is asked for again when its reply is empty."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Past:
-    """What was said and done before a request, in each form in which a model may be told of it."""
-
-    messages: tuple[Message, ...] = ()
-    """For a loop: the conversation in the provider's valid shape."""
-    told: str | None = None
-    """For a plan: the same as data, with the names of results."""
-    known: Known = NOTHING_KNOWN
-    """These results, for the checker and the scheduler."""
-    budget: int | None = None
-    """The tokens that a loop may send at once, about; None for any number."""
-    said: tuple[str, ...] = ()
-    """What the user has said: requests, answers to questions, arguments changed on a card."""
-    sources: Mapping[str, Sources] = dataclasses.field(default_factory=dict[str, Sources])
-    """Where the known results come from, by name."""
-    has_read_untrusted: bool = False
-    """Whether what the model is told of the past may hold other people's text."""
-    used: tuple[str, ...] = ()
-    """The tools that were called, those of the newest request first."""
-
-
-NO_PAST = Past()
+def form_of(agent: Agent) -> Form:
+    """Return what the agent's model is asked for: a plan in the agent's notation, or a short one if it is small."""
+    is_small = agent.notation == "json" and agent.model is not None and plan_form(agent.model) == "small"
+    return "small" if is_small else agent.notation
 
 
 class Turn:
@@ -100,7 +89,11 @@ class Turn:
         self.now = now
         self.language: Literal["en", "zh"] = language_of(request) if agent.language == "auto" else agent.language
         self.inferences = 0
+        self.inferences_before = 0
+        """How many of them earlier processes made."""
         self.usage = Usage()
+        self.limits = agent.limits
+        self.max_seconds = agent.max_seconds
         self.attempts = 0
         self.asked: Sequence[PromptMessage] = ()
         """The messages that the first plan was asked for with."""
@@ -128,6 +121,8 @@ class Turn:
         self.approvals = Approvals(agent.approve, said=self.origins.said)
         self.record = Record(agent.journal, agent.tools)
         self.approvals.decided = self.record.decided
+        self.retelling: Retelling | None = None
+        """What an earlier process heard and did in the loop that goes on."""
         self._reviewed: Review | None = None
         self.card: Card | None = None
         """What a person was asked about last."""
@@ -135,12 +130,16 @@ class Turn:
         self.plan: Plan | None = None
         self.warnings: tuple[Diagnostic, ...] = ()
         self.started = time.perf_counter()
+        self.secrets = SeenSecrets()
+        """What the calls of this request have shown to be secret."""
         self.early = early(self)
         self._arriving: PlanPrefix | None = None
 
     def begin(self, mode: Literal["plan", "loop", "auto"], past: Past) -> None:
         """Set how the request is to be answered, and what went before it."""
         self.mode, self.past = mode, past
+        if past != NO_PAST and self.record.journal is not None:
+            self.record.note(past.to_entry())
         self.origins.begin(past.said, past.sources, past.has_read_untrusted, past.known)
         self.offer = Offer(self.agent.tools, self.agent.router, self.request, past.used)
         self.mode_used = "loop" if mode == "loop" else "plan"
@@ -150,6 +149,16 @@ class Turn:
     def keeps_names(self) -> bool:
         """Whether results that a plan does not use itself are kept, for what goes on after it."""
         return self.mode_used == "plan" and (self.can_replan or self.past is not NO_PAST)
+
+    @property
+    def form(self) -> Form:
+        """What the model is asked for."""
+        return form_of(self.agent)
+
+    @property
+    def room(self) -> int:
+        """How many characters of what has run a model is shown at once, about."""
+        return SMALL_ROOM if self.form == "small" else ROOM
 
     @property
     def can_replan(self) -> bool:
@@ -163,41 +172,49 @@ class Turn:
         most = self.agent.max_replans
         return f"no more plans may follow (max_replans={most})" if self.replans >= most else None
 
-    async def infer(self, messages: Sequence[PromptMessage], purpose: str, *, goes_on: bool = False) -> Reply:
-        """Ask the model once; count it. `goes_on`: for a plan that goes on after another."""
+    async def infer(self, messages: Sequence[PromptMessage], purpose: str, *, known: Known = NOTHING_KNOWN) -> Reply:
+        """Ask the model once; count it. `known` is what a plan that goes on after another builds on."""
         model = self.agent.model
         if model is None:
             raise UsageError('this agent has no model; give `Agent(model=...)` a name such as "openai:gpt-5-mini"')
         planning = purpose in ("plan", "repair", "replan")
         request = ModelRequest(
             tuple(Message(message.role, message.content) for message in messages),
-            schema=self._schema(goes_on) if planning else None,
+            schema=self._schema(known is not NOTHING_KNOWN) if planning else None,
             schema_stated=True,
             purpose=purpose,
         )
-        follows = planning and self.agent.early_start and self.early.is_open and not goes_on
+        follows = planning and self.agent.early_start and self.early.is_open
         self._arriving = None
         if follows:
-            self._follow()
+            self._follow(known)
 
         def start_over() -> None:
             self.starts_over()
             if follows:
-                self._follow()
+                self._follow(known)
 
         listens = planning and (self.watch is not None or follows)
         return await self._ask(model, request, Listener(self._streamed, start_over) if listens else None)
 
-    def _follow(self) -> None:
+    def _follow(self, known: Known) -> None:
         """Expect a plan from its beginning, for the calls that may start while it arrives."""
-        self.early.begin()
-        self._arriving = PlanPrefix(self.agent.tools, self.agent.notation, self.past.known.steps + 1)
+        self.early.begin(known)
+        self._arriving = PlanPrefix(self.agent.tools, self.agent.notation, known.steps + 1)
 
     async def next_turn(self, messages: Sequence[Message], tools: tuple[ToolSpec, ...], ear: Ear | None) -> Reply:
-        """Ask the model once for its next calls, or its answer; count it. `ear` gets the reply while it arrives."""
+        """Return the model's next calls, or its answer; count it. `ear` gets the reply while it arrives.
+
+        A loop that goes on gets what the model has said before, as long as there is any.
+        """
+        if self.retelling is not None and (told := self.retelling.reply()) is not None:
+            self.counted_before(told.usage)
+            return told
         model = self.agent.model
         if model is None:
             raise UsageError('this agent has no model; give `Agent(model=...)` a name such as "openai:gpt-5-mini"')
+        if self.retelling is not None:
+            self.retelling.live()
         request = ModelRequest(tuple(messages), tools=tools, purpose="loop")
         reply = await self._ask(model, request, None if ear is None else Listener(ear.hear, ear.start_over))
         if ear is not None:
@@ -248,35 +265,45 @@ class Turn:
         except ModelError as error:
             if error.reason != "empty" or request.purpose not in _GOES_ON:
                 self.usage += error.usage or Usage()
+                self.record.note(Inferred(request.purpose, (error.usage or Usage()).to_dict()))
+                error.usage = self.usage  # whoever gets no result hears at least what the request has cost
                 raise
             # Whether a reply that says nothing is a reply differs from model to model; here it always is.
             reply = Reply("", usage=error.usage or Usage(), notes=(error.message,))
         self.usage += reply.usage
+        if request.purpose != "loop":  # what is said there is written down as a whole
+            self.record.note(Inferred(request.purpose, reply.usage.to_dict()))
         self.tell(ModelReplied(request.purpose, reply.usage, time.perf_counter() - started))
         return reply
 
     def _schema(self, goes_on: bool) -> dict[str, Json] | None:
         if self.agent.notation != "json":
             return None
-        small = self.agent.model is not None and plan_form(self.agent.model) == "small"
-        return (small_plan_schema if small else plan_schema)(self.offer.tools, goes_on=goes_on)
+        of_form = small_plan_schema if self.form == "small" else plan_schema
+        return of_form(self.offer.tools, goes_on=goes_on)
 
     def _streamed(self, text: str) -> None:
         self.tell(ReplyStreamed(text))
         try:
             for step in self._arriving.feed(text) if self._arriving is not None else ():
-                if isinstance(step, Call) and self.offer.hides(step.tool):  # the plan will be asked for again
+                if self._needs_hidden(step):  # the plan will be asked for again
                     self._arriving = None
                     break
                 self.early.offer(step)
+            members = self._arriving.members() if self._arriving is not None else None
+            if members is not None and not self._needs_hidden(members):
+                self.early.offer_members(members)
         except Exception:  # a bug of ours costs the head start, not the request
             self._arriving = None
             _log.exception("the plan could not be followed while it arrived")
 
+    def _needs_hidden(self, step: Step) -> bool:
+        return any(isinstance(each, Call) and self.offer.hides(each.tool) for each in in_a_row((step,)))
+
     def reviewed(self, checked: CheckedPlan) -> Review:
         """Return what the policy says about a plan of this request."""
         agent, origins = self.agent, self.origins
-        situation = origins.situation(agent.user, self.mode_used)
+        situation = origins.situation(agent.user, self.mode_used, self.now)
         trusted = agent.trust_repairs or origins.is_callers_plan  # it was mended for its author
         known = origins.of_known(checked.known)
         last = self._reviewed
@@ -310,6 +337,15 @@ class Turn:
         self.origins.ran(reviewed, run.steps)
         self.steps += run.steps
         self.omitted |= run.omitted
+
+    def hear_answers(self, checked: CheckedPlan, run: RunResult) -> None:
+        """Note what a person has answered, in whatever process, to the questions of a plan that went on."""
+        asks = {step.id for step in walk(checked.plan.steps) if isinstance(step, AskUser)}
+        for record in run.steps:
+            if record.id.partition("[")[0] in asks and record.outcome == "succeeded":
+                answer = str(record.result)
+                if answer not in self.origins.said:
+                    self.origins.said.append(answer)
 
     def replanning(self, run: RunResult) -> None:
         """Note that the rest of the plan is asked for anew."""
@@ -375,6 +411,7 @@ class Turn:
             mode_used=self.mode_used,
             mode_reason=self.mode_reason,
             omitted=self.omitted,
+            inferences_before=self.inferences_before,
             shown_tools=self.offer.tools.names if self.agent.router is not None else None,
             reasked=self.offer.reasked,
             card=self.card,
@@ -383,13 +420,54 @@ class Turn:
 
     def begin_run(self) -> RunWriter | None:
         """Return what the run is written down with, if it is."""
-        is_callers = self.origins.is_callers_plan
-        return self.record.begin(self.request, self.mode_used, self.now, is_callers_plan=is_callers)
+        return self.record.begin(self._begun)
+
+    def _begun(self, run_id: str) -> RunBegun:
+        policy = self.agent.policy
+        return RunBegun(
+            run_id,
+            self.request,
+            self.mode_used,
+            self.origins.is_callers_plan,
+            self.now,
+            version(),
+            policy=policy.name,
+            policy_fingerprint=policy.fingerprint,
+            user=self.agent.user,
+            max_calls=self.limits.max_calls,
+            max_seconds=self.max_seconds,
+        )
+
+    def counted_before(self, usage: Usage) -> None:
+        """Count an inference that an earlier process made."""
+        times = max(1, usage.requests)
+        self.inferences += times
+        self.inferences_before += times
+        self.usage += usage
+
+    @property
+    def is_live(self) -> bool:
+        """Whether nothing is left of what an earlier process heard and did in a loop."""
+        return self.retelling is None or self.retelling.is_live
+
+    def taken_up(self, checked: CheckedPlan) -> Replayed | None:
+        """Return how far an earlier process got with these calls of a loop, if one made them."""
+        told = self.retelling.part(checked) if self.retelling is not None else None
+        for decision in told.decisions if told is not None else ():
+            grant(self.approvals.grants, decision)
+            if isinstance(decision.arguments, dict):
+                self.origins.said += [str(value) for value in decision.arguments.values()]
+        state = told.state if told is not None else None
+        if self.retelling is not None and (state is None or state.machine.finished is None):
+            self.retelling.live()
+        return state
 
     async def recorded(self, work: Awaitable[Result]) -> Result:
         """Return the result of the work, when it is written down how it ended."""
         try:
-            result = await work
+            async with self.early:
+                result = await work
+            result = self.whole(result)
         except asyncio.CancelledError:
             self.record.leave("cancelled")
             raise

@@ -10,7 +10,7 @@ import pytest
 from toolplan.testing.kill import Witness, fight_over, kill_at_random, kill_everywhere
 
 sys.path.insert(0, __file__.rpartition("/")[0])
-from kill_tools import PLAN, make_agent
+from kill_tools import LOOP, PLAN, make_agent
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def witness() -> Iterator[Witness]:
 
 def test_a_run_may_be_killed_at_any_boundary(witness: Witness) -> None:
     """A few of the boundaries; `python -m bench kill` takes them all."""
-    report = kill_everywhere(make_agent, PLAN, witness, every=4, may_repeat=["mark"])
+    report = kill_everywhere(make_agent, PLAN, witness, every=3, may_repeat=["mark"])
     assert report.problems == []
     assert report.kills >= 12
     assert report.happened + report.did_not_happen
@@ -35,5 +35,25 @@ def test_a_run_may_be_killed_at_any_instant(witness: Witness) -> None:
 
 def test_two_processes_do_not_work_on_one_run(witness: Witness) -> None:
     report = fight_over(make_agent, PLAN, witness, takeovers=6, may_repeat=["mark"])
+    assert report.problems == []
+    assert report.held
+
+
+def test_a_loop_may_be_killed_at_any_boundary(witness: Witness) -> None:
+    """A few of the boundaries; `python -m bench kill` takes them all."""
+    report = kill_everywhere(make_agent, LOOP, witness, every=6, may_repeat=["mark"])
+    assert report.problems == []
+    assert report.kills >= 12
+    assert report.happened + report.did_not_happen
+
+
+def test_a_loop_may_be_killed_at_any_instant(witness: Witness) -> None:
+    report = kill_at_random(make_agent, LOOP, witness, times=10, seed=2, longest=0.05, may_repeat=["mark"])
+    assert report.problems == []
+    assert report.kills >= 10
+
+
+def test_two_processes_do_not_work_on_one_loop(witness: Witness) -> None:
+    report = fight_over(make_agent, LOOP, witness, takeovers=6, may_repeat=["mark"])
     assert report.problems == []
     assert report.held

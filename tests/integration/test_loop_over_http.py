@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from integration.servers import AnthropicServer, LoopbackServer, OpenAIServer, Says
 from toolplan import Agent, ToolFailed, tool
 from toolplan.agent import ReplyStreamed
+from toolplan.journal import Journal
+from toolplan.journal.waiting import approve
+from toolplan.policy import policy_from_toml
 
 SENT: list[str] = []
 
@@ -86,6 +90,17 @@ def test_turns(model: str, streaming: bool) -> None:
 
 
 @pytest.mark.parametrize("model", SERVERS)
+@pytest.mark.parametrize("name", ["查天气", "get weather", "x" * 200, "天 气?"])
+def test_a_call_by_a_name_that_no_provider_takes_ends_no_conversation(model: str, name: str) -> None:
+    written = Says(f'<tool_call>\n{{"name": "{name}", "arguments": {{"city": "Oslo"}}}}\n</tool_call>')
+    with SERVERS[model](written, Says("I cannot.")) as server:
+        result = agent(model, server).run_sync("How cold is Oslo?")
+        told = results(model, server.requests[-1].body)
+    assert (result.outcome, result.answer) == ("succeeded", "I cannot.")
+    assert f"no tool is named `{name}`" in told[0][1]
+
+
+@pytest.mark.parametrize("model", SERVERS)
 def test_a_conversation(model: str) -> None:
     plan = {"steps": [{"tool_name": "get_weather", "arguments": {"city": "Oslo"}}], "answer": "3 degrees."}
     SENT.clear()
@@ -106,3 +121,35 @@ def test_a_replan(model: str) -> None:
         result = agent(model, server).run_sync("How cold is Atlantis?", mode="plan")
         assert len(server.requests) == 2
     assert (result.outcome, result.answer, result.replans) == ("succeeded", "There is no Atlantis.", 1)
+
+
+WRITTEN = Says('I look.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>')
+THINKS = Says("I look.", calls=[("get_weather", '{"city": "Oslo"}')], finish="tool_calls", thinking="hm, Oslo")
+
+
+@pytest.mark.parametrize("model", SERVERS)
+@pytest.mark.parametrize("look", [LOOK, WRITTEN, THINKS], ids=["calls", "in text", "thinking"])
+def test_a_loop_that_is_resumed_sends_what_it_would_have_sent(model: str, look: Says, tmp_path: Path) -> None:
+    """Thinking with its signature, calls in the provider's shape or as text: byte for byte."""
+
+    def play(server: LoopbackServer, person: Any) -> Agent:
+        options: dict[str, Any] = {"now": "2026-03-01", "journal": tmp_path / "j.db", "approve": person}
+        made = agent(model, server, **options)
+        made.policy = policy_from_toml('[[rule]]\nname = "asks"\ntool = "send_email"\nthen = "ask"\n', "asks")
+        return made
+
+    SENT.clear()
+    with SERVERS[model](look, SEND, Says("Sent.")) as server:
+        assert play(server, lambda *_: True).run_sync("Send Oslo's weather.").answer == "Sent."
+        at_once = [request.body for request in server.requests]
+    with SERVERS[model](look, SEND, Says("Sent.")) as server:
+        first = play(server, None).run_sync("Send Oslo's weather.")
+        assert (first.outcome, len(server.requests), SENT) == ("waiting", 2, ["a@example.com"])
+        with Journal(tmp_path / "j.db") as journal:
+            approve(journal, first.run_id)
+        result = play(server, None).resume_sync(first.run_id)
+        in_two = [request.body for request in server.requests]
+    assert (result.outcome, result.answer, SENT) == ("succeeded", "Sent.", ["a@example.com"] * 2)
+    assert (result.inferences, result.usage.requests) == (3, 3)
+    assert in_two == at_once
+    assert not [file for file in tmp_path.iterdir() if b"sk-test" in file.read_bytes()]

@@ -703,6 +703,48 @@ def test_a_reference_of_a_text_plan_is_refused_and_never_run_as_text(reply: str,
     assert (bank.log[0], told[0]) == ("balance a", "100.0")
 
 
+def test_a_reference_is_refused_where_tools_have_other_names_for_the_provider() -> None:
+    log: list[str] = []
+
+    @tool(reads="accounts", name="查询余额")
+    def look(account: str) -> float:
+        log.append(f"look {account}")
+        return 100.0
+
+    @tool(writes="mail", name="发送.mail")
+    def send(text: str) -> str:
+        log.append(f"send {text}")
+        return "sent"
+
+    class Raw:
+        """A model of somebody's own that leaves the calls in the text."""
+
+        name = "raw"
+
+        def __init__(self, script: Script) -> None:
+            self.script = script
+
+        async def ask(self, request: ModelRequest, on_text: Any = None) -> Reply:
+            self.script.requests.append(request)
+            return Reply(str(self.script.replies.pop(0)), usage=Usage(1))
+
+    for first, second, is_raw in (("tool", "mail", False), ("tool", "mail", True), ("查询余额", "发送.mail", True)):
+        log.clear()
+        script = Script(f"Plan: look\n#E1 = {first}[a]\nPlan: tell\n#E2 = {second}[There are #E1.]\n", "ok")
+        model: Any = Raw(script) if is_raw else script.model
+        Agent(model, [look, send], mode="loop", policy="declared").run_sync("Tell how much is in a.")
+        assert ("TP137" in script.told()[1], log) == (True, ["look a"])
+        said = script.requests[1].messages[-2]
+        assert [(call.name, call.format) for call in said.tool_calls] == [("tool", "rewoo"), ("mail", "rewoo")]
+
+
+def test_a_native_call_has_no_references() -> None:
+    bank = Bank()
+    script = Script(calls(("balance", {"account": "a"}), ("confirm", {"text": "There are #E1 and $1."})), "ok")
+    loop(script, bank, policy="declared").run_sync("Tell.")
+    assert bank.log == ["balance a", "confirm There are #E1 and $1."]
+
+
 def test_a_reference_is_refused_beside_thinking_that_the_provider_wants_back() -> None:
     bank = Bank()
     text = "#E1 = balance[a]\n#E2 = confirm[There are #E1.]\n"
@@ -751,7 +793,8 @@ def test_an_effect_is_not_made_twice_in_silence() -> None:
     result = loop(script, bank, policy="declared").run_sync("Confirm.")
     assert (result.outcome, bank.log) == ("succeeded", ["confirm x"])
     assert "has happened already, as step `s1`" in script.told(2)[0]
-    assert '"again": "reason"' in script.told(2)[0]
+    assert 'add the argument `"again": "reason"` to the call' in script.told(2)[0]
+    assert "Python" not in script.told(2)[0]
 
 
 @pytest.mark.parametrize("arguments", [{"text": "x", "again": "two copies"}, '{"text": "x", "again": "two copies"}'])

@@ -576,7 +576,11 @@ def resume(
         Parameter(name="--plan", help="The plan of the run, where it holds secrets: they are not written down."),
     ] = None,
     accept_changes: Annotated[
-        bool, flag("--accept-changes", help="Go on although tools or the version of toolplan are not what they were.")
+        bool,
+        flag(
+            "--accept-changes",
+            help="Go on although tools, the policy or the version of toolplan are not what they were.",
+        ),
     ] = False,
     model: ModelOption = None,
     base_url: BaseUrlOption = None,

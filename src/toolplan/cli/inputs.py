@@ -99,11 +99,14 @@ def _story(error: UsageError) -> str:
     return "".join(traceback.format_list([f for f in frames if not f.filename.startswith(ours)])).rstrip()
 
 
-def model_for(name: str | None, base_url: str | None) -> Model | None:
-    """Return the model named, or the one the environment names, or None. Raises `UsageError`."""
+def model_for(names: Sequence[str] | None, base_url: str | None) -> Model | None:
+    """Return the model named, or the one the environment names, or None; of several names one model that asks in turn.
+
+    Raises `UsageError`.
+    """
     from toolplan.models import model_from_environment
 
-    return model_from_environment(name, base_url)
+    return model_from_environment([name for name in names if name] if names else None, base_url)
 
 
 def moment(now: str | None) -> str:

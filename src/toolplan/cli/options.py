@@ -51,12 +51,14 @@ ToolsOption: TypeAlias = Annotated[
     ),
 ]
 ModelOption: TypeAlias = Annotated[
-    str | None,
+    list[str] | None,
     Parameter(
         name=("--model", "-m"),
+        negative=(),
+        consume_multiple=False,
         help="PROVIDER:NAME such as openai:gpt-5-mini or ollama:qwen3:8b, local:smollm2 or local:FILE.gguf for a model "
-        "that is started here, or scripted:FILE.jsonl for replies from a file. Several, with commas between them, are "
-        "asked in turn until one answers. Without it: what TOOLPLAN_MODEL says.",
+        "that is started here, or scripted:FILE.jsonl for replies from a file. Given several times, or with commas "
+        "between the names: they are asked in turn until one answers. Without it: what TOOLPLAN_MODEL says.",
     ),
 ]
 BaseUrlOption: TypeAlias = Annotated[

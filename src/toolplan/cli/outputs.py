@@ -63,7 +63,7 @@ def print_result(result: Result, language: Tongue, *, as_json: bool) -> int:
         has_run = any(step.outcome == "succeeded" for step in result.steps)
         warn(words["needs_approval_rest" if has_run else "needs_approval"].format(steps=steps))
         for call in result.approvals:
-            warn(f"  {call.step}  {call.tool}: {call.reason}")
+            warn(f"  {call.step}  {call.tool}: {call.reason_in(language)}")
         warn(words["how_to_approve"])
     elif result.outcome == "waiting" and not all(_is_unknown(question) for question in result.waits_for or ({},)):
         warn(words["needs_answer"])
@@ -71,9 +71,7 @@ def print_result(result: Result, language: Tongue, *, as_json: bool) -> int:
         warn(words["not_approved"])
     elif result.error and (result.outcome == "succeeded" or not result.answer):
         warn(result.error)
-    if result.waits_for and result.mode_used == "loop":
-        warn(words["loop_ends"])
-    elif result.waits_for:
+    if result.waits_for:
         from toolplan.cli.runs import how_to_go_on
 
         warn(how_to_go_on(result.run_id, result.waits_for, words))

@@ -47,7 +47,7 @@ def try_policy(plan: str, toolset: ToolSet, policy: str, request: str | None, *,
     from toolplan.check import check
     from toolplan.parse import CannotPlan, Prose
     from toolplan.policy import Situation, review
-    from toolplan.policy.unmatched import unmatched
+    from toolplan.policy.unmatched import left_open, unmatched
 
     if request is not None and not request.strip():
         raise UsageError("the request is empty; say what was asked for, or leave `--request` out")
@@ -63,7 +63,7 @@ def try_policy(plan: str, toolset: ToolSet, policy: str, request: str | None, *,
     reviewed = review(checked.plan, agent.tools, agent.policy, situation, trust_repairs=request is None)
     card = Card.of(checked, reviewed)
     code = FAILED if reviewed.forbidden else OK
-    warnings = unmatched(agent.policy, agent.tools)
+    warnings = [*unmatched(agent.policy, agent.tools), *left_open(agent.policy, agent.tools)]
     if as_json:
         forbidden = [diagnostic.to_dict(checked.plan.source) for diagnostic in reviewed.forbidden]
         say_json(card.to_dict() | {"diagnostics": forbidden, "warnings": list(warnings)})

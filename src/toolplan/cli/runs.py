@@ -10,7 +10,21 @@ from typing import Any, Literal, cast
 from toolplan.cli.outputs import OK
 from toolplan.cli.streams import say, say_json, warn
 from toolplan.errors import JournalError, UsageError
-from toolplan.journal import EffectStarted, Entry, Journal, PlanBegun, RunEnded, RunResumed, RunRow, tell, waiting
+from toolplan.journal import (
+    Decision,
+    EffectStarted,
+    Entry,
+    Journal,
+    LoopBegun,
+    ModelSaid,
+    PlanBegun,
+    RunEnded,
+    RunResumed,
+    RunRow,
+    StepResolved,
+    tell,
+    waiting,
+)
 from toolplan.journal.where import default_path
 from toolplan.schedule import CallFailed, CallSucceeded
 from toolplan.values import Json, shorten
@@ -27,6 +41,9 @@ __all__ = [
     "show_run",
 ]
 
+ROOM = 200
+"""Characters of the arguments of a call that are shown in a line."""
+_DECIDED = {"allow": "allowed", "deny": "refused"}
 _OUTCOMES = {True: "running", False: "interrupted"}
 
 
@@ -163,6 +180,16 @@ def _line(entry: Entry) -> str:
         case PlanBegun():
             steps = entry.plan.get("steps") if isinstance(entry.plan, dict) else None
             return f"a plan of {len(steps) if isinstance(steps, list) else '?'} steps"
+        case LoopBegun():
+            return "a loop" + (f": {entry.reason}" if entry.mode == "auto" else "")
+        case ModelSaid():
+            return _said(entry)
+        case Decision():
+            by, why = (f" by {entry.by}" if entry.by else ""), (f": {entry.reason}" if entry.reason else "")
+            return f"{entry.step} ({entry.tool}) was {_DECIDED[entry.answer]}{by}{why}"
+        case StepResolved():
+            by = f" (says {entry.by})" if entry.by else ""
+            return f"{entry.step}: {entry.how.replace('_', ' ')}{by}"
         case EffectStarted():
             return f"{entry.step} ({entry.tool}) left: {json.dumps(entry.arguments, ensure_ascii=False)}"
         case CallSucceeded():
@@ -175,6 +202,21 @@ def _line(entry: Entry) -> str:
             return f"ended: {entry.outcome}" + (f": {entry.error}" if entry.error else "")
         case _:
             return ""
+
+
+def _said(entry: ModelSaid) -> str:
+    """Return what a model said in a loop, in a line: the calls that it asks for, or its words."""
+    calls = [cast("dict[str, Json]", call) for call in entry.heard or entry.calls]
+    if not calls:
+        return f"the model says {shorten(entry.text)}"
+    return "the model asks for " + ", ".join(
+        f"{call.get('tool') or call['name']}({_given(call['arguments'])})" for call in calls
+    )
+
+
+def _given(arguments: Json) -> str:
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return text if len(text) <= ROOM else f"{text[:ROOM]}..."
 
 
 def how_to_go_on(run_id: str, asked: Sequence[Json], words: Mapping[str, str]) -> str:

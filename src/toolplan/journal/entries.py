@@ -1,6 +1,10 @@
 """What is written down of a run, and how an entry becomes a row and a row an entry.
 
     RunBegun        the request; always the first
+    Earlier         what was said and done before it, in a conversation
+    Inferred        a model was asked; what it cost
+    LoopBegun       the request is answered turn by turn
+    ModelSaid       what a model said in a loop, as it came; the plans after it are the calls of that turn
     PlanBegun       a plan, the tools it was checked against, every setting that the scheduler depends on. The events
                     after it belong to it. A run has several when it is planned again, or is a loop; one that no event
                     follows was only asked about
@@ -33,8 +37,12 @@ __all__ = [
     "FORMAT",
     "KINDS",
     "Decision",
+    "Earlier",
     "EffectStarted",
     "Entry",
+    "Inferred",
+    "LoopBegun",
+    "ModelSaid",
     "PlanBegun",
     "RunBegun",
     "RunEnded",
@@ -61,14 +69,85 @@ class RunBegun:
     now: str = ""
     version: str = ""
     at: str = ""
+    policy: str = ""
+    policy_fingerprint: str = ""
+    """The policy that it was begun under; empty in runs that older versions have written."""
+    user: str = ""
+    """Whom the policy knows as the user."""
+    max_calls: int | None = None
+    max_seconds: float | None = None
+    """The budgets of the whole run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What was said and done before the request, in a conversation, as plans and turns of this run build on it.
+
+    What the policy goes by (`said`, `sources`, `has_read_untrusted`) is always there; the rest is left out when it
+    holds secrets.
+    """
+
+    messages: list[Json] = field(default_factory=list["Json"])
+    told: str | None = None
+    """The same for a plan's prompt."""
+    known: Json = None
+    said: list[str] = field(default_factory=list[str])
+    sources: dict[str, Json] = field(default_factory=dict[str, "Json"])
+    has_read_untrusted: bool = False
+    used: list[str] = field(default_factory=list[str])
+    budget: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """A model was asked, for a plan, an answer or a step. What it said in a loop is a `ModelSaid` instead."""
+
+    purpose: str
+    usage: dict[str, Json] = field(default_factory=dict[str, "Json"])
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBegun:
+    """From here the request is answered turn by turn; what the turns depend on besides what the model says."""
+
+    mode: str = "loop"
+    """What was asked for: `auto` where there was no plan."""
+    reason: str = ""
+    failure: str = "written-order"
+    max_turns: int = 20
+    max_repeats: int = 3
+    can_ask: bool = False
+    """Whether the model may ask the user."""
+    shown: list[str] | None = None
+    """The tools that the model was shown at first, where a router chose them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSaid:
+    """What a model said in a loop, as it came: the next turn is this, whoever goes on with the run.
+
+    `calls` are those that it made; `heard` the calls in its text, with their tools' own names, where they stand there.
+    `kept` is what its provider wants back with it.
+    """
+
+    text: str = ""
+    calls: list[Json] = field(default_factory=list["Json"])
+    heard: list[Json] = field(default_factory=list["Json"])
+    finish_reason: str | None = None
+    thinking: str = ""
+    kept: Json = None
+    notes: list[str] = field(default_factory=list[str])
+    model: str = ""
+    usage: dict[str, Json] = field(default_factory=dict[str, "Json"])
 
 
 @dataclass(frozen=True, slots=True)
 class PlanBegun:
     """A plan and everything that has to be the same when it is resumed.
 
-    `plan` is the canonical JSON notation, `tools` says of each tool that the plan uses what it was (`fingerprints.py`),
-    `settings` are those of the scheduler (`schedule/setup.py`), `known` is what earlier plans had left.
+    `plan` is the canonical JSON notation, `tools` says of each tool that the plan uses what it was
+    (`tools/fingerprint.py`), `settings` are those of the scheduler (`schedule/setup.py`), `known` is what earlier plans
+    had left.
     """
 
     plan: Json
@@ -77,6 +156,8 @@ class PlanBegun:
     known: Json = None
     mended: bool = False
     """Whether its text had to be mended to be read, so that its effects need a person's word."""
+    ids: list[str] = field(default_factory=list[str])
+    """The ids of its steps, where they are not those after the ids that are used up: a loop leaves calls out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +235,29 @@ class RunEnded:
 
 
 Entry: TypeAlias = (
-    RunBegun | PlanBegun | EffectStarted | Decision | StepResolved | SecretLeftOut | RunResumed | RunEnded | Event
+    RunBegun
+    | Earlier
+    | Inferred
+    | LoopBegun
+    | ModelSaid
+    | PlanBegun
+    | EffectStarted
+    | Decision
+    | StepResolved
+    | SecretLeftOut
+    | RunResumed
+    | RunEnded
+    | Event
 )
 
 KINDS: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
         RunBegun,
+        Earlier,
+        Inferred,
+        LoopBegun,
+        ModelSaid,
         PlanBegun,
         EffectStarted,
         Decision,

@@ -14,8 +14,12 @@ from dataclasses import dataclass, field
 from toolplan.errors import JournalMismatch
 from toolplan.journal.entries import (
     Decision,
+    Earlier,
     EffectStarted,
     Entry,
+    Inferred,
+    LoopBegun,
+    ModelSaid,
     PlanBegun,
     RunBegun,
     RunEnded,
@@ -29,6 +33,7 @@ from toolplan.plan import Plan
 from toolplan.schedule import (
     AskModelNow,
     AskUserNow,
+    CallEnded,
     CallFailed,
     CallSucceeded,
     Command,
@@ -55,6 +60,13 @@ class Story:
     parts: list[tuple[PlanBegun, list[Entry]]] = field(default_factory=list[tuple[PlanBegun, "list[Entry]"]])
     """Every plan that ran, and the last one even if it did not begin."""
     decisions: list[Decision] = field(default_factory=list[Decision])
+    earlier: Earlier | None = None
+    loop: LoopBegun | None = None
+    said: list[tuple[ModelSaid, int]] = field(default_factory=list[tuple[ModelSaid, int]])
+    """What the model of a loop said, each with the number of `parts` before it."""
+    inferred: list[Inferred] = field(default_factory=list[Inferred])
+    left_out: list[str] = field(default_factory=list[str])
+    """The kinds of entries that hold less than was there, because of secrets."""
     ended: RunEnded | None = None
     """The last written end, if nothing was written after it."""
 
@@ -71,15 +83,33 @@ def tell(entries: Sequence[Entry]) -> Story:
     story = Story(entries[0])
     for entry in entries[1:]:
         story.ended = entry if isinstance(entry, RunEnded) else None
-        if isinstance(entry, Decision):
-            story.decisions.append(entry)
-        if isinstance(entry, PlanBegun):
-            if story.parts and not story.has_begun:
-                story.parts.pop()
-            story.parts.append((entry, []))
-        elif story.parts:
-            story.parts[-1][1].append(entry)
+        match entry:
+            case Earlier():
+                story.earlier = entry
+            case LoopBegun():
+                story.loop = entry
+            case Inferred():
+                story.inferred.append(entry)
+            case ModelSaid():
+                _drop_unbegun(story)
+                story.said.append((entry, len(story.parts)))
+            case PlanBegun():
+                _drop_unbegun(story)
+                story.parts.append((entry, []))
+            case _:
+                if isinstance(entry, Decision):
+                    story.decisions.append(entry)
+                if isinstance(entry, SecretLeftOut):
+                    story.left_out.append(entry.what)
+                if story.parts:
+                    story.parts[-1][1].append(entry)
     return story
+
+
+def _drop_unbegun(story: Story) -> None:
+    """Forget a plan that did not begin, for something else came instead."""
+    if story.parts and not story.has_begun:
+        story.parts.pop()
 
 
 @dataclass(slots=True)
@@ -111,8 +141,13 @@ def replay(entries: Sequence[Entry], plan: Plan, tools: ToolSet, known: Known, s
     edited = {entry.step for entry in entries if isinstance(entry, Decision) and entry.arguments}
     for number, entry in enumerate(entries):
         match entry:
-            case RunBegun() | PlanBegun() | RunResumed() | RunEnded() | Decision():
+            case RunBegun() | Earlier() | Inferred() | LoopBegun() | ModelSaid() | PlanBegun():
                 pass
+            case RunResumed() | Decision():
+                pass
+            case RunEnded():  # what it had left behind is no business of the scheduler any more: `run/left_behind.py`
+                for key in list(state.machine.left_behind):
+                    state.machine.on(CallEnded(key))
             case EffectStarted():
                 _check_started(state, entry, number, edited)
                 state.started[entry.key] = entry

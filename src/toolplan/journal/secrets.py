@@ -14,7 +14,17 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from toolplan.expressions import Literal
-from toolplan.journal.entries import Decision, EffectStarted, Entry, PlanBegun, SecretLeftOut, StepResolved, encode
+from toolplan.journal.entries import (
+    Decision,
+    Earlier,
+    EffectStarted,
+    Entry,
+    ModelSaid,
+    PlanBegun,
+    SecretLeftOut,
+    StepResolved,
+    encode,
+)
 from toolplan.plan import Call, Plan, walk
 from toolplan.schedule import CallSucceeded
 from toolplan.tools import ToolSet
@@ -75,7 +85,11 @@ class Secrets:
         if isinstance(entry, EffectStarted):
             entry = dataclasses.replace(entry, arguments=self.shown(entry.tool, cast("Any", entry.arguments)))
         elif isinstance(entry, PlanBegun):
-            entry = dataclasses.replace(entry, plan=self._plan(entry.plan))
+            entry = dataclasses.replace(entry, plan=self._plan(entry.plan), known=self._known(entry.known))
+        elif isinstance(entry, ModelSaid):
+            entry = self._said(entry)
+        elif isinstance(entry, Earlier) and self._is_told(entry):
+            entry = dataclasses.replace(entry, messages=[], told=None, known=None)
         elif isinstance(entry, Decision) and entry.arguments is not None:
             self.see(entry.tool, None, cast("Any", entry.arguments))
             entry = dataclasses.replace(entry, arguments=self.shown(entry.tool, cast("Any", entry.arguments)))
@@ -88,20 +102,80 @@ class Secrets:
         for text in self._texts:
             cleaned = cleaned.replace(text, LEFT_OUT)
         rows = [(kind, cleaned)]
-        if isinstance(entry, PlanBegun | CallSucceeded | StepResolved | Decision) and (
-            cleaned != body or entry != before
-        ):
-            known = json.dumps(entry.known, ensure_ascii=False) if isinstance(entry, PlanBegun) else None
-            is_plan = known is not None and not any(text in known for text in self._texts)
-            what = "change" if isinstance(entry, Decision) else "plan" if is_plan else "result"
+        if (cleaned != body or entry != before) and (what := self._kind(entry, before)) is not None:
             rows.append(encode(SecretLeftOut(what)))
         return rows
+
+    def _kind(self, entry: Entry, before: Entry) -> str | None:
+        """Return what is missing later when something of this entry is; None when nobody reads it again."""
+        match entry:
+            case PlanBegun():
+                known = json.dumps(entry.known, ensure_ascii=False)
+                is_cut = isinstance(before, PlanBegun) and before.known != entry.known
+                return "result" if is_cut or any(text in known for text in self._texts) else "plan"
+            case CallSucceeded() | StepResolved():
+                return "result"
+            case Decision():
+                return "change"
+            case ModelSaid():
+                return "reply"
+            case Earlier():
+                return "earlier"
+            case _:
+                return None
 
     def clean(self, text: str) -> str:
         """Return the text without the secrets that were seen."""
         for secret in self._texts:
             text = text.replace(secret, LEFT_OUT)
         return text
+
+    def _said(self, entry: ModelSaid) -> ModelSaid:
+        """Return a reply as it may be written: of one whose calls hold secrets, its calls without these."""
+        calls = [self._call(call) for call in entry.calls]
+        heard = [self._call(call) for call in entry.heard]
+        if (calls, heard) == (entry.calls, entry.heard):
+            return entry
+        if heard:  # the calls stand in the text, or have other names there
+            calls = [{**cast("dict[str, Json]", call), "arguments": LEFT_OUT} for call in entry.calls]
+        text = LEFT_OUT if heard else entry.text
+        return dataclasses.replace(entry, text=text, calls=calls, heard=heard, thinking="", kept=None)
+
+    def _call(self, call: Json) -> Json:
+        """Return a call of a reply without its secrets, after noting them. One that cannot be read may hold some."""
+        assert isinstance(call, dict)
+        tool, arguments = str(call.get("tool") or call.get("name")), call.get("arguments")
+        secret = self._arguments.get(tool)
+        if not secret:
+            return call
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments or "{}")
+            except ValueError:
+                arguments = None
+        if not isinstance(arguments, dict):
+            return {**call, "arguments": LEFT_OUT}
+        given = cast("dict[str, Json]", arguments)
+        if not secret & given.keys():
+            return call
+        self.see(tool, None, given)
+        return {**call, "arguments": self.shown(tool, given)}
+
+    def _known(self, known: Json) -> Json:
+        """Return what is known before a plan without the secrets in the calls that were made before."""
+        made = known.get("made") if isinstance(known, dict) else None
+        if not isinstance(known, dict) or not isinstance(made, list):
+            return known
+        return {**known, "made": [self._call(call) for call in made]}
+
+    def _is_told(self, entry: Earlier) -> bool:
+        """Return whether what was said and done before holds secrets, after noting them."""
+        found = False
+        for message in cast("list[dict[str, Any]]", entry.messages):
+            found |= any(self._call(call) != call for call in message.get("tool_calls", ()))
+            for result in message.get("tool_results", ()):
+                found |= result.get("name") in self._results
+        return found
 
     def _note(self, value: Json) -> None:
         if isinstance(value, str):

@@ -13,7 +13,8 @@ from contextlib import closing
 from typing import Any, Literal, cast
 
 from toolplan.errors import UsageError
-from toolplan.journal.entries import Decision, Entry, RunBegun, RunEnded, StepResolved
+from toolplan.journal.entries import Decision, Entry, RunEnded, StepResolved
+from toolplan.journal.replay import tell
 from toolplan.journal.store import Journal
 from toolplan.schedule import CallSucceeded
 from toolplan.values import Json
@@ -119,8 +120,10 @@ def _say(
     """Add the answers to those questions of a kind that the steps name, or to all of them."""
     with closing(journal.take(run_id)) as writer:
         entries = journal.read(writer.run_id)
-        if isinstance(entries[0], RunBegun) and entries[0].mode == "loop":
-            raise UsageError(f"run {writer.run_id} is a loop, which cannot be resumed: run the request again")
+        if (story := tell(entries)).begun.mode == "loop" and story.loop is None:
+            raise UsageError(
+                f"run {writer.run_id} is a loop of an older version, which cannot be resumed: run it again"
+            )
         everything = questions(entries)
         asked = [question for question in everything if question["kind"] == kind]
         chosen = [question for question in asked if not steps or question["step"] in steps]

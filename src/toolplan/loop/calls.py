@@ -16,6 +16,7 @@ from toolplan.agent_events import AgentEvent, CallMended, CallRefused, PlanAccep
 from toolplan.approval import Card, with_arguments
 from toolplan.check import CheckedPlan
 from toolplan.diagnostics import Diagnostic
+from toolplan.diagnostics.effects import as_told_in_loop
 from toolplan.errors import PlanRejected
 from toolplan.expressions import Literal
 from toolplan.known import Known, MadeCall
@@ -59,14 +60,16 @@ class Answer:
 
 @dataclass(slots=True)
 class Answered:
-    """What came of a turn: an answer for each call, in order. `waits_for` is what a person has to say first, if any."""
+    """What came of a turn: an answer for each call, in order; `asks` and `waits` when a person has to speak first."""
 
     answers: list[Answer]
     repeated: int = 0
     """How many calls were not made because they had been made, or refused for the same reason, too often."""
     asks: tuple[PlannedCall, ...] = ()
+    """The calls that a person has to allow before any call of the turn is made, and what they are shown (`card`)."""
     card: Card | None = None
-    question: str | None = None
+    waits: RunResult | None = None
+    """The run that waits for a person."""
     guessed: tuple[str, ...] = ()
     """The tools that were called without having been shown."""
 
@@ -103,12 +106,13 @@ class TurnCaller:
         turn = _Turn(self, calls, with_reasons(given, self.tools))
         turn.refuse_guesses(not_shown)
         self.steps += len(calls)
-        waits = await self._make_calls(turn, known)
-        question = await self._ask(turn, known) if waits is None else None
+        asks = await self._make_calls(turn, known)
+        if not asks and turn.waits is None:
+            await self._ask(turn, known)
         answers = [turn.answers.get(position, Answer(self.words.waiting, True)) for position in range(len(calls))]
-        return Answered(answers, turn.repeated, waits or (), turn.card, question, tuple(turn.guessed))
+        return Answered(answers, turn.repeated, asks, turn.card, turn.waits, tuple(turn.guessed))
 
-    async def _make_calls(self, turn: _Turn, known: Known) -> tuple[PlannedCall, ...] | None:
+    async def _make_calls(self, turn: _Turn, known: Known) -> tuple[PlannedCall, ...]:
         """Make what may be made. Return the calls that a person has to allow first, if there are any.
 
         What a person has refused is left out of the turn, and what stands behind it is judged again.
@@ -130,8 +134,8 @@ class TurnCaller:
             run = await self.gate.run(checked, reviewed)
             self._note(run)
             turn.ran(run)
-            return run.approvals or None
-        return None
+            break
+        return ()
 
     def _note(self, run: RunResult) -> None:
         calls = [record for record in run.steps if record.attempts]
@@ -143,17 +147,17 @@ class TurnCaller:
                 record = replace(record, arguments=completed(tool, record.arguments or {}))
             self.repeats.note(record)
 
-    async def _ask(self, turn: _Turn, known: Known) -> str | None:
-        """Ask the person the questions of the turn; return the one that nobody answers."""
+    async def _ask(self, turn: _Turn, known: Known) -> None:
+        """Ask the person the questions of the turn, up to one that nobody answers."""
         for position, step in turn.questions():
             checked = self.gate.check(Plan((step,), source=turn.given.source, notation="calls"), known)
             self.tell(PlanAccepted(checked))
             self.made.append(step)
             run = await self.gate.run(checked, self.gate.review(checked))
             if run.outcome == "waiting":
-                return run.text
+                turn.waits = run
+                return
             turn.answers[position] = self.answer_of(run.steps[0])
-        return None
 
     def answer_of(self, record: StepRecord, failed_before: str | None = None) -> Answer:
         """Return what is told about a call that was made, or held back by an earlier one."""
@@ -178,6 +182,7 @@ class _Turn:
         self.repeated = 0
         self.guessed: list[str] = []
         self.card: Card | None = None
+        self.waits: RunResult | None = None
         self.edits: dict[str, Mapping[str, Json]] = {}
         for position, entry in enumerate(given.entries):
             if position >= MAX_CALLS:
@@ -242,13 +247,16 @@ class _Turn:
         """Take in what came of the calls that were made."""
         positions = {step.id: position for position, step in self._calls()}
         failed: str | None = None
+        is_waiting = run.outcome == "waiting"
+        self.waits = run if is_waiting else None
+        open_ = {effect.step for effect in run.unsettled}
         for record in run.steps:
-            if record.outcome == "waiting" or (run.approvals and record.outcome == "not_run"):
+            if is_waiting and (record.outcome in ("waiting", "not_run") or record.id in open_):
                 continue
             self.answers[positions[record.id]] = self.caller.answer_of(record, failed)
             if failed is None and record.outcome in ("failed", "unknown"):
                 failed = record.tool
-        for position in positions.values() if not run.approvals else ():  # of a run that was broken off
+        for position in positions.values() if not is_waiting else ():  # of a run that was broken off
             text = self.caller.words.failed.format(error=run.error or "the run has ended")
             self.answers.setdefault(position, Answer(text, True))
 
@@ -294,7 +302,7 @@ class _Turn:
     def _findings(self, diagnostics: Sequence[Diagnostic]) -> str:
         """Return the findings without a drawing: the model has its call before it."""
         lines: list[str] = []
-        for each in diagnostics:
+        for each in map(as_told_in_loop, diagnostics):
             lines.append(f"{each.code}: {each.message}")
             lines += [f"  {note}" for note in each.notes]
             lines += [f"  help: {each.help}"] if each.help else []

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import cached_property
 
 from toolplan.models import ToolSpec
+from toolplan.models.text_tools import tools_of
 from toolplan.parse.tool_calls import ASK_USER
 from toolplan.prompt import LoopWords
 from toolplan.tools import Tool, ToolSet
@@ -44,6 +46,7 @@ class Offered:
     """
 
     def __init__(self, tools: ToolSet, words: LoopWords, *, can_ask: bool, others: Collection[str] = ()) -> None:
+        self._tools = tools
         self._real: dict[str, str] = {}
         self._native: dict[str, str] = {}
         for tool in tools:
@@ -60,6 +63,12 @@ class Offered:
             named = ", ".join(self.native(name) for name in list(others)[:MAX_NAMED])
             specs.append(ToolSpec(self.finder, words.find_tools.format(names=named), WANTED))
         self.specs = tuple(specs)
+
+    @cached_property
+    def readable(self) -> ToolSet:
+        """The tools under every name that a model may write for them in text: the one it was given, and their own."""
+        others = [spec for spec in self.specs if spec.name not in self._tools]
+        return ToolSet.of([*self._tools, *tools_of(others)])
 
     def real(self, native: str) -> str:
         """Return the tool's own name; a name that was not offered stays what it is."""

@@ -8,6 +8,9 @@
 Each turn's calls are a fragment of a plan and pass the same checker, policy and engine (P7). The conversation keeps the
 provider's valid shape: every call is answered exactly once, in order. The loop ends with an answer, or clearly: too
 many turns, a model that goes round in circles, is cut off or says nothing twice, a person who has to speak first.
+
+Of a loop with a journal everything that the model says is written down before its calls are made, so another process
+can tell the loop again as far as it got and go on (`retelling.py`).
 """
 
 from __future__ import annotations
@@ -20,16 +23,18 @@ from toolplan.agent_events import CallsRequested
 from toolplan.answer import approval_text, failure_text
 from toolplan.diagnostics import Source
 from toolplan.errors import ModelError
+from toolplan.journal import LoopBegun
 from toolplan.loop.calls import Answer, Answered, Gate, TurnCaller
 from toolplan.loop.heard import Ear, Heard, hear
 from toolplan.loop.offered import Offered
 from toolplan.loop.repeats import Repeats
 from toolplan.loop.trim import fitting
-from toolplan.models import Message, ToolCallPart, ToolResultPart
+from toolplan.models import Message, Reply, ToolCallPart, ToolResultPart
 from toolplan.parse.tool_calls import WrittenCall
 from toolplan.plan import Plan
 from toolplan.prompt import loop_rules, loop_words, result_text
 from toolplan.result import Result
+from toolplan.spoken import entry_of_reply
 from toolplan.turn import Turn
 from toolplan.values import Json
 
@@ -38,19 +43,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Loop"]
 
+RESULT_ROOM = 12_000
+"""A result is shown in so many characters, about."""
 PATIENCE = 2
 """So many useless turns in a row end the loop: cut off, empty, or nothing but repeated calls."""
 
 
 class Loop:
-    """One request, answered turn by turn. `before` is what was said earlier in the conversation."""
+    """One request, answered turn by turn, as it was `begun`. `before` is what was said earlier in the conversation."""
 
-    def __init__(self, agent: Agent, turn: Turn, gate: Gate, before: Sequence[Message] = ()) -> None:
+    def __init__(self, agent: Agent, turn: Turn, gate: Gate, begun: LoopBegun, before: Sequence[Message] = ()) -> None:
         self._agent = agent
         self._turn = turn
         self._words = loop_words(agent.language, turn.request)
-        can_ask = agent.ask_user is not None
-        self._can_ask = can_ask
+        self._begun = begun
+        self._can_ask = begun.can_ask
         self._offered = self._offer()
         used = [self._offered.real(call.name) for message in before for call in message.tool_calls]
         if turn.offer.show(used):  # not every provider takes calls of tools that are not there any more
@@ -59,11 +66,11 @@ class Loop:
             gate,
             agent.tools,
             self._words,
-            Repeats(agent.max_repeats),
+            Repeats(begun.max_repeats),
             self._shown,
             turn.tell,
-            can_ask=can_ask,
-            holds_back=agent.failure != "independent",
+            can_ask=begun.can_ask,
+            holds_back=begun.failure != "independent",
             steps=turn.past.known.steps,
         )
         rules = loop_rules(
@@ -81,18 +88,21 @@ class Loop:
     async def run(self) -> Result:
         """Return the end of the request.
 
-        Raises `ModelError` when the model cannot be reached at first; later on that is a part of the result, with
-        everything that was done.
+        Raises `ModelError` when the model cannot be reached at first, also by a process that goes on with the loop;
+        later on that is a part of the result, with everything that was done.
         """
-        most = self._agent.max_turns
+        most, has_asked = self._begun.max_turns, False
         for number in range(1, most + 1):
             try:
                 reply = await self._turn.next_turn(self._sent(), self._offered.specs, self._ear())
             except ModelError as error:
-                if number == 1:
+                if not has_asked:
                     raise
                 return self._stopped(f"there is no next turn: {error}")
-            heard = hear(reply, self._agent.tools)
+            heard = hear(reply, self._offered)
+            if self._turn.is_live:
+                has_asked = True
+                self._note(reply, heard)
             if reply.is_cut_off and (heard.calls or not heard.text):
                 end = self._useless_turn(heard.text, self._words.cut_off, "the model's replies are cut off")
             elif heard.calls:
@@ -115,6 +125,7 @@ class Loop:
         self._turn.tell(CallsRequested(number, asked))
         finds = {n: self._find(call) for n, call in enumerate(heard.calls) if call.name == self._offered.finder}
         calls = [call for number, call in enumerate(heard.calls) if number not in finds]
+        self._turn.begin_run()
         answered = await self._caller.make(
             [WrittenCall(real(call.name), call.arguments, call.repairs, call.problem) for call in calls],
             self._turn.offer.others,
@@ -132,8 +143,10 @@ class Loop:
             self._offered = self._offer()
         self._talk += [heard.message, Message("tool", tool_results=tuple(results))]
         self._turn.plan = Plan(tuple(self._caller.made), source=Source(""), notation="calls")
-        if answered.asks or answered.question is not None:
+        if answered.asks or answered.waits is not None:
             return self._waiting(answered)
+        if self._turn.record.has_failed:
+            return self._stopped(f"nothing more can be written down: {self._turn.record.failure}")
         idle = answered.repeated + sum(answer.is_error for answer in finds.values())
         self._useless = self._useless + 1 if idle == len(heard.calls) else 0
         if self._useless >= PATIENCE:
@@ -142,6 +155,13 @@ class Loop:
                 f"the model goes round in circles: it asks for the same call of `{name}` again and again"
             )
         return None
+
+    def _note(self, reply: Reply, heard: Heard) -> None:
+        """Write down what the model has said, before anything of it is done."""
+        if self._turn.record.journal is not None:
+            real = self._offered.real
+            calls = [(real(call.name), call.arguments) for call in heard.calls]
+            self._turn.record.note(entry_of_reply(reply, calls))
 
     def _offer(self) -> Offered:
         others = self._turn.offer.others
@@ -167,7 +187,7 @@ class Loop:
 
     def _ear(self) -> Ear | None:
         turn = self._turn
-        return Ear(self._agent.tools, turn.said, turn.starts_over) if turn.watch is not None else None
+        return Ear(self._offered, turn.said, turn.starts_over) if turn.watch is not None else None
 
     def _sent(self) -> tuple[Message, ...]:
         budget = self._turn.past.budget
@@ -181,7 +201,8 @@ class Loop:
         return replace(message, tool_calls=calls, tool_results=results)
 
     def _shown(self, value: Json) -> str:
-        return result_text(value, language=self._agent.language, request=self._turn.request)
+        room = min(RESULT_ROOM, self._turn.room)
+        return result_text(value, language=self._agent.language, request=self._turn.request, room=room)
 
     # Ends ---------------------------------------------------------------------------------------------------------
 
@@ -194,16 +215,12 @@ class Loop:
     def _waiting(self, answered: Answered) -> Result:
         turn = self._turn
         turn.talk = tuple(self._talk)
-        if answered.question is not None:
-            return turn.result("waiting", answered.question)
+        if answered.waits is not None:
+            return turn.waits_for_people(answered.waits)
         turn.card = answered.card
         calls = [(call.step, call.tool) for call in answered.asks]
         text = approval_text(calls, turn.language, refused=False, rest=bool(turn.steps))
-        error = (
-            "the calls wait for approval, and a loop cannot be resumed yet: run the request again with `approve=`, "
-            "or with a policy that allows them"
-        )
-        return turn.result("waiting", text, error=error, approvals=answered.asks)
+        return turn.result("waiting", text, error="the calls wait for approval", approvals=answered.asks)
 
     def _stopped(self, why: str) -> Result:
         turn = self._turn

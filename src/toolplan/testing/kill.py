@@ -7,7 +7,9 @@
 
 Each run is a process of its own with a real journal, killed with SIGKILL. `make_agent(journal, url)` makes the agent;
 its tools tell the witness (`tell_witness`), a server in another process, when they take effect, as any service would
-notice. Whether an effect that was under way has happened is asked from the witness, in place of a person.
+notice. Whether an effect that was under way has happened is asked from the witness, in place of a person, who also
+allows what a run asks for. In place of a plan a `Request` may stand: the agent answers it in its mode, so that loops
+are killed too; its model has to say at each place of the conversation what it said there before (`FunctionModel`).
 
 What is checked: an effect that must not be repeated was noticed at most once; one that the run reports as finished was
 noticed; every one of which nobody knew could be told.
@@ -37,13 +39,14 @@ from typing import Any, TypeAlias
 from toolplan.agent import Agent
 from toolplan.errors import RunIsHeld
 from toolplan.journal import EffectStarted, Entry, Journal, RunBegun, RunResumed, RunWriter, tell
-from toolplan.journal.waiting import questions, resolve
+from toolplan.journal.waiting import answer, approve, questions, resolve
 from toolplan.schedule import CallSucceeded
 from toolplan.tools import ToolContext
 
 __all__ = [
     "KillReport",
     "MakeAgent",
+    "Request",
     "Witness",
     "ask_witness",
     "fight_over",
@@ -54,6 +57,15 @@ __all__ = [
 
 MakeAgent: TypeAlias = Callable[[Journal, str], Agent]
 """Makes the agent of a process from its journal and the witness's address. A function of a module: it is sent over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request that the agent is to answer, in place of a plan; `answer` is what its questions are answered with."""
+
+    text: str
+    answer: str = "yes"
+
 
 ATTEMPTS = 40
 """How often a run is resumed before that is a problem of its own."""
@@ -225,7 +237,10 @@ def _work(make: MakeAgent, plan: Any, url: str, path: Path, run_id: str | None, 
     async def main() -> None:
         with _Journal(path, fate) as journal:
             agent = make(journal, url)
-            await (agent.run_plan(plan) if run_id is None else agent.resume(run_id))
+            if run_id is not None:
+                await agent.resume(run_id)
+            else:
+                await (agent.run(plan.text) if isinstance(plan, Request) else agent.run_plan(plan))
 
     try:
         asyncio.run(main())
@@ -263,18 +278,38 @@ def kill_everywhere(
 ) -> KillReport:
     """Kill a run of the plan at every boundary of its journal, before each entry and after it; resume it each time.
 
-    With `every`, only at every so-many-th. `may_repeat` are the tools whose effects may happen more than once.
+    Where the run waits for a person, so is the process that goes on with it. With `every`, only at every so-many-th.
+    `may_repeat` are the tools whose effects may happen more than once.
     """
     report = KillReport()
-    with tempfile.TemporaryDirectory() as folder:
-        whole = Path(folder) / "whole.db"
-        _run(make, plan, witness.url, whole, None, Fate())
-        with Journal(whole) as journal:
-            entries = len(journal.read(journal.runs()[0].run_id))
-    fates = [Fate(entry, durable) for entry in range(1, entries + 1) for durable in (False, True)]
+    fates = [
+        [*[Fate()] * process, Fate(entry, durable)]
+        for process, entries in enumerate(_entries(make, plan, witness))
+        for entry in range(1, entries + 1)
+        for durable in (False, True)
+    ]
     for fate in fates[::every]:
-        report += _trial(make, plan, witness, [fate], frozenset(may_repeat))
+        report += _trial(make, plan, witness, fate, frozenset(may_repeat))
     return report
+
+
+def _entries(make: MakeAgent, plan: Any, witness: Witness) -> list[int]:
+    """Return how many entries each process writes of a run that nobody kills."""
+    found: list[int] = []
+    run_id: str | None = None
+    before = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "whole.db"
+        while len(found) < ATTEMPTS:
+            _run(make, plan, witness.url, path, run_id, Fate())
+            with Journal(path) as journal:
+                run_id, outcome = journal.runs()[0].run_id, journal.runs()[0].outcome
+                found.append(len(journal.read(run_id)) - before)
+                if outcome != "waiting":
+                    break
+                _answer(journal, run_id, witness, KillReport(), plan)
+                before = len(journal.read(run_id))
+    return found
 
 
 def kill_at_random(
@@ -342,14 +377,14 @@ def _trial(
             report.held += codes.count(HELD)
             with Journal(path) as journal:
                 runs = journal.runs()
-                if not runs or not tell(journal.read(runs[0].run_id)).parts:  # it died before there was a plan
+                if not runs or not _has_begun(journal, runs[0].run_id):
                     run_id, path = None, Path(folder) / f"{attempt + 1}.db"
                     continue
                 run_id, outcome = runs[0].run_id, runs[0].outcome
                 if failed := [code for code in codes if code > 0 and (code != HELD or workers == 1)]:
                     report.problems.append(f"run {run_id}: a process failed with exit code {failed[0]}")
                 if outcome == "waiting":
-                    _answer(journal, run_id, witness, report)
+                    _answer(journal, run_id, witness, report, plan)
                 elif outcome != "running":
                     _check(journal, run_id, outcome, witness, may_repeat, report)
                     report.takeovers += sum(isinstance(entry, RunResumed) for entry in journal.read(run_id))
@@ -358,9 +393,21 @@ def _trial(
     return report
 
 
-def _answer(journal: Journal, run_id: str, witness: Witness, report: KillReport) -> None:
-    """Say of every effect that nobody knows of whether it has happened, as the witness tells."""
+def _has_begun(journal: Journal, run_id: str) -> bool:
+    """Return whether there is something to go on with: a plan, or what the model of a loop said."""
+    story = tell(journal.read(run_id))
+    return bool(story.parts or story.said)
+
+
+def _answer(journal: Journal, run_id: str, witness: Witness, report: KillReport, plan: Any) -> None:
+    """Say of effects that nobody knows of whether they happened, as the witness tells; allow what is asked for."""
     for question in questions(journal.read(run_id)):
+        if question["kind"] == "approval":
+            approve(journal, run_id, steps=[question["step"]])
+            continue
+        if question["kind"] == "question" and isinstance(plan, Request):
+            answer(journal, run_id, plan.answer, step=question["step"])
+            continue
         if question["kind"] != "unknown":
             report.problems.append(f"run {run_id} waits for something else: {question}")
             continue
@@ -379,14 +426,17 @@ def _check(
     if outcome != "succeeded":
         report.problems.append(f"run {run_id} ended as {outcome}: {tell(entries).ended}")
     seen = Counter(witness.seen(f"{run_id}:"))
-    started = {entry.key: entry for entry in entries if isinstance(entry, EffectStarted)}
-    finished = {entry.key for entry in entries if isinstance(entry, CallSucceeded)}
     report.effects += len(seen)
-    for key, effect in started.items():
-        times = seen[effect.idempotency_key]
-        if times > 1 and effect.tool not in may_repeat:
-            report.problems.append(f"run {run_id}: {effect.step} ({effect.tool}) happened {times} times")
-        if key in finished and not times:
-            report.problems.append(f"run {run_id}: {effect.step} ({effect.tool}) is finished, but never happened")
-    if strangers := set(seen) - {effect.idempotency_key for effect in started.values()}:
+    strangers = set(seen)
+    for _, part in tell(entries).parts:  # each counts its calls anew
+        started = {entry.key: entry for entry in part if isinstance(entry, EffectStarted)}
+        finished = {entry.key for entry in part if isinstance(entry, CallSucceeded)}
+        for key, effect in started.items():
+            times = seen[effect.idempotency_key]
+            strangers.discard(effect.idempotency_key)
+            if times > 1 and effect.tool not in may_repeat:
+                report.problems.append(f"run {run_id}: {effect.step} ({effect.tool}) happened {times} times")
+            if key in finished and not times:
+                report.problems.append(f"run {run_id}: {effect.step} ({effect.tool}) is finished, but never happened")
+    if strangers:
         report.problems.append(f"run {run_id}: effects that are not in the journal happened: {sorted(strangers)}")

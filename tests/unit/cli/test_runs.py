@@ -58,6 +58,52 @@ def test_a_run_is_approved_and_resumed(shop: Path, capsys: pytest.CaptureFixture
     assert toolplan(capsys, "approve", run)[0] == 2
 
 
+LOOP = [
+    {"text": "First the hat.", "tool_calls": [{"name": "buy", "arguments": {"thing": "a hat"}}]},
+    {"tool_calls": [{"name": "ask_user", "arguments": {"question": "Which colour?"}}], "expect": "bought a hat"},
+    {"text": "There is a hat.", "expect": "red"},
+]
+
+
+def test_a_loop_is_approved_answered_and_resumed(shop: Path) -> None:
+    """Each command in a process of its own, with nobody at the terminal."""
+
+    def process(*arguments: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "toolplan", *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    for number in range(3):
+        (shop / f"{number}.jsonl").write_text("\n".join(map(json.dumps, LOOP[number:])))
+    tools = ("--tools", str(shop / "shop.py"), "--quiet", "--model")
+    code, _, told = process("ask", "buy a hat", "--mode", "loop", *tools, f"scripted:{shop / '0.jsonl'}")
+    assert (code, "s1 (buy)" in told, "toolplan approve " in told) == (3, True, True)
+    [row] = json.loads(process("runs", "--json")[1])
+    run = row["run"]
+    assert (row["outcome"], row["request"]) == ("waiting", "buy a hat")
+    shown = process("runs", run)[1]
+    assert 'the model asks for buy({"thing": "a hat"})' in shown
+    assert f"s1 buy {json.dumps({'thing': 'a hat'})} needs approval" in shown
+    assert f"toolplan approve {run[:12]}" in shown
+    assert process("approve", run)[0] == 0
+    code, answer, told = process("resume", run, *tools, f"scripted:{shop / '1.jsonl'}")
+    assert (code, answer) == (3, "Which colour?\n")
+    assert f"toolplan answer {run[:12]}" in told
+    assert process("answer", run, "red")[0] == 0
+    code, answer, _ = process("resume", run, *tools, f"scripted:{shop / '2.jsonl'}")
+    assert (code, answer) == (0, "There is a hat.\n")
+    shown = process("runs", run)[1]
+    for line in (
+        "a loop",
+        "s1 (buy) was allowed",
+        "resumed by",
+        "the model says 'There is a hat.'",
+        "ended: succeeded",
+    ):
+        assert line in shown
+
+
 def test_an_answer_of_the_wrong_kind_says_which_is_asked_for(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = toolplan(capsys, "run", str(shop / "plan.json"), "--tools", str(shop / "shop.py"))[1]["run_id"]
     for words in (["answer", run, "yes"], ["resolve", run, "s1", "happened"]):

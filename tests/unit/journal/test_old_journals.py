@@ -16,6 +16,8 @@ import pytest
 from toolplan import Agent, ToolContext, ToolFailed, tool
 from toolplan.journal import Journal
 from toolplan.journal.entries import decode
+from toolplan.models import ModelRequest, Reply, ToolCallPart
+from toolplan.testing import FunctionModel
 
 FOLDER = Path(__file__).parents[2] / "golden" / "journals"
 FILES = sorted(path.relative_to(FOLDER) for path in FOLDER.glob("*/*.jsonl"))
@@ -40,6 +42,19 @@ def ship(to: str) -> str:
 
 TOOLS = [find_orders, pay, ship]
 
+TURNS = (
+    Reply("I look.", (ToolCallPart("a", "find_orders", {"name": "x"}),), thinking="hm", kept={"signature": "s"}),
+    Reply("", (ToolCallPart("b", "nothing", {}), ToolCallPart("c", "pay", {"to": "a", "amount": 2.5}))),
+    Reply("", (ToolCallPart("d", "pay", {"to": "a", "amount": 2.5}), ToolCallPart("e", "ship", {"to": "b"}))),
+    Reply("", (ToolCallPart("f", "ask_user", {"question": "And b?"}),)),
+    Reply("All is done."),
+)
+
+
+def say_next(request: ModelRequest) -> Reply:
+    """Say what comes at this place of a loop."""
+    return TURNS[sum(message.role == "assistant" for message in request.messages)]
+
 
 def rows_of(path: Path) -> list[tuple[str, str]]:
     with Journal(path, readonly=True) as journal, journal._reading() as connection:
@@ -60,7 +75,8 @@ def restored(path: Path, rows: list[list[str]]) -> str:
 async def test_an_old_journal_replays(name: Path, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     rows = [json.loads(line) for line in (FOLDER / name).read_text("utf-8").splitlines()]
     run = restored(tmp_path / "j.db", rows)
-    agent = Agent(tools=TOOLS, journal=tmp_path / "j.db", policy="declared", ask_user=lambda question: "yes")
+    model = FunctionModel(say_next)
+    agent = Agent(model, TOOLS, journal=tmp_path / "j.db", policy="declared", ask_user=lambda question: "yes")
     result = await agent.resume(run, accept_changes=True)
     end = {
         "outcome": result.outcome,
