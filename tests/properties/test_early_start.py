@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from toolplan import Agent, Plan, ToolSet, check, parse, tool
-from toolplan.agent import AgentEvent, PlanAccepted
+from toolplan.agent import AgentEvent, PlanAccepted, Replanning
 from toolplan.models import ScriptedModel
 from toolplan.run import EarlyStarted
 from toolplan.testing import run_in_written_order
@@ -69,50 +70,69 @@ class World:
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> list[Step]:
-    """Steps of which the first ones are mostly of the sort that may start early."""
-    names: list[str] = []
+def plans(draw: st.DrawFn, known: Sequence[str] | None = None, letter: str = "r", ends: bool = True) -> list[Step]:
+    """Steps of which the first ones are mostly of the sort that may start early.
+
+    They may use the names that are `known`, and give others that begin with the `letter`.
+    """
+    names: list[str] = list(known or ())
 
     def expression() -> str:
         name = draw(st.sampled_from([*names, ""]))
-        return f"{name} + {draw(st.integers(0, 3))}" if name else str(draw(st.integers(0, 9)))
+        return f"{name} + {draw(st.integers(0, 3))}" if name else f"len(now) * 0 + {draw(st.integers(0, 9))}"
 
     def call(kinds: list[str]) -> Step:
         kind = draw(st.sampled_from(kinds))
         arguments: dict[str, Any] = {} if kind in ("peek", "total") else {"value": f"{{{expression()}}}"}
         if kind in ("peek", "poke"):
-            known = not names or draw(st.booleans())
-            arguments["key"] = draw(st.sampled_from("abc" if known else [f"{{'abc'[{n} % 3]}}" for n in names]))
-        return {"tool_name": kind, "arguments": arguments}
+            is_fixed = not names or draw(st.booleans())
+            arguments["key"] = draw(st.sampled_from("abc" if is_fixed else [f"{{'abc'[{n} % 3]}}" for n in names]))
+        again = {"again": "what was done before is no reason not to"} if known is not None and kind in CHANGING else {}
+        return {"tool_name": kind, "arguments": arguments} | again
 
     reading = ["peek", "peek", "total", "double", "check_even"]
     every = [*reading, "poke", "poke", "shift", "anything"]
     steps: list[Step] = []
     for number in range(draw(st.integers(1, 9))):
-        kind = draw(st.sampled_from(["call"] * 6 + ["let", "note", "if", "for", "end", "try"]))
+        kind = draw(st.sampled_from(["call"] * 6 + ["parallel"] * 2 + ["let", "note", "if", "for", "end", "try"]))
         inner = [call(every) for _ in range(draw(st.integers(1, 2)))] if kind in ("if", "for", "try") else []
+        this = f"{letter}{number}"
         test = f"({expression()}) % 2 == 0"
         if kind == "call":
-            step = call(reading if number < 3 else every) | {"result_variable": f"r{number}"}
+            step = call(reading if number < 3 else every) | {"result_variable": this}
             if draw(st.integers(0, 4)) == 0:
                 step["on_error"] = {"value": draw(st.integers(0, 9))}
             steps.append(step)
-            names.append(f"r{number}")
+            names.append(this)
         elif kind == "let":
-            steps.append({"let": {f"r{number}": expression()}})
-            names.append(f"r{number}")
+            steps.append({"let": {this: expression()}})
+            names.append(this)
         elif kind == "note":
             steps.append({"note": f"seen {{{expression()}}}"})
+        elif kind == "parallel":
+            members = [call(reading if number < 3 else every) for _ in range(draw(st.integers(1, 3)))]
+            given = [f"{this}_{member}" for member in range(len(members))]
+            steps.append({"parallel": [m | {"result_variable": name} for m, name in zip(members, given, strict=True)]})
+            names += given
         elif kind == "if":
             steps.append({"if": test, "then": inner, "else": [call(every)]})
         elif kind == "for":
-            steps.append({"for_each": [1, 2], "as": f"i{number}", "do": inner})
+            steps.append({"for_each": [1, 2], "as": f"i{this}", "do": inner})
         elif kind == "try":
             steps.append({"try": inner, "except": [{"note": "failed"}]})
-        else:
+        elif ends:
             steps.append({"if": test, "then": [{"answer": f"left with {{{expression()}}}"}]})
-    steps.append({"answer": f"end {{{expression()}}}"})
+    steps.append({"answer": f"end {{{expression()}}}"} if ends else {"note": "so far"})
     return steps
+
+
+def names_in(steps: Sequence[Step]) -> list[str]:
+    """Return the names that the top-level steps give, whatever comes."""
+    found: list[str] = []
+    for step in steps:
+        for each in step.get("parallel", (step,)):
+            found += [each["result_variable"]] if "result_variable" in each else list(each.get("let", ()))
+    return found
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
@@ -154,5 +174,48 @@ def test_an_early_start_changes_nothing(
     if reference.outcome == "succeeded":
         assert result.answer == reference.text
         assert taken == sum((step.started_seconds or 0) < 0 for step in result.steps)
+    assert world.cells == expected.cells
+    assert world.log == expected.log
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), size=st.integers(1, 60), concurrency=st.sampled_from([1, 64]))
+def test_an_early_start_changes_nothing_in_the_rest_of_a_plan(data: st.DataObject, size: int, concurrency: int) -> None:
+    """The rest of a plan that wanted to see results means what it means behind the first part."""
+    first = data.draw(plans(ends=False))
+    rest = data.draw(plans(known=names_in(first), letter="q"))
+    world, expected, trial = World(), World(), World()
+    tools = trial.tools()
+    alone = parse(first, tools=tools)
+    assert isinstance(alone, Plan)
+    assume(run_in_written_order(check(alone, tools)).outcome == "succeeded")
+    told: list[AgentEvent] = []
+    logs: list[str] = []
+
+    def watch(happened: AgentEvent) -> None:
+        told.append(happened)
+        if isinstance(happened, Replanning):
+            logs.append(json.dumps(world.log))
+        if isinstance(happened, EarlyStarted | PlanAccepted) and logs:
+            assert json.dumps(world.log) == logs[-1], "an effect before the rest was accepted"
+
+    texts = [json.dumps({"steps": steps}) for steps in ([*first, {"replan": "what now"}], rest)]
+    model = ScriptedModel([{"text": text, "chunks": size} for text in texts])
+    limits: dict[str, Any] = {"max_repairs": 0, "max_replans": 1, "max_concurrency": concurrency}
+    agent = Agent(model, world.tools(), answer="none", policy="declared", **limits)
+    result = asyncio.run(agent.run("please", watch=watch))
+
+    at = next(number for number, each in enumerate(told) if isinstance(each, Replanning))
+    early = [each for each in told[at:] if isinstance(each, EarlyStarted)]
+    event(f"early calls of the rest: {min(len(early), 3)}")
+    assert not {call.tool for call in early} & CHANGING
+    tools = expected.tools()
+    plan = parse([*first, *rest], tools=tools)
+    assert isinstance(plan, Plan)
+    reference = run_in_written_order(check(plan, tools))
+    assert result.outcome == reference.outcome
+    assert (reference.error or "") in (result.error or "")
+    if reference.outcome == "succeeded":
+        assert result.answer == reference.text
     assert world.cells == expected.cells
     assert world.log == expected.log

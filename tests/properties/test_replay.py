@@ -40,7 +40,7 @@ def replayed(path: Path, seed: int) -> str:
         entries = journal.read(str(seed))
     for end in (*range(3, len(entries), 7), len(entries)):
         story = tell(entries[:end])
-        (part,) = parts_of(story, world.tools, lambda plan, _: checked_again(plan, world), version="")
+        (part,) = parts_of(story, world.tools, lambda plan, _: checked_again(plan, world))
         assert part.state is not None
     machine = part.state.machine
     assert machine.finished is not None

@@ -86,8 +86,8 @@ def explain_order(
     Limits on calls in flight are no part of it: they decide when a step starts, not in which order effects happen.
     """
     tools = checked.tools
-    rows = rows_of(Program(checked.plan, tools), failure=failure, everything=everything)
-    plain = rows if not everything else rows_of(Program(checked.plan, tools), failure=failure)
+    rows = rows_of(Program.of(checked), failure=failure, everything=everything)
+    plain = rows if not everything else rows_of(Program.of(checked), failure=failure)
     turns = _turns(plain)
     undeclared = dict.fromkeys(row.node.tool.name for row in rows if row.node.tool is not None and row.node.undeclared)
     gains: list[Gain] = []

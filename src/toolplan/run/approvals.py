@@ -19,6 +19,7 @@ from typing import TypeAlias, cast
 from toolplan.approval import Card, Decision, Grants, decisions_of
 from toolplan.check import CheckedPlan
 from toolplan.policy import PlannedCall, Review, Situation, review, shipped_policy
+from toolplan.policy.reasons import ELSEWHERE
 from toolplan.tools import Tool
 from toolplan.values import Json
 
@@ -28,6 +29,7 @@ Answer: TypeAlias = "bool | Decision | Mapping[str, bool | Decision | None] | No
 Approver: TypeAlias = Callable[[Sequence[PlannedCall], Card], "Answer | Awaitable[Answer]"]
 """Asked about calls that need a person's word, with the card they stand on; see `Agent(approve=...)`."""
 
+Fits: TypeAlias = Callable[[Mapping[str, Mapping[str, Json]]], "str | None"]
 Decided: TypeAlias = Callable[[Card, PlannedCall, Decision], None]
 
 
@@ -60,6 +62,18 @@ class Ruling:
 
 
 @dataclass
+class _Question:
+    """A call that is asked about, until there is an answer that can be taken."""
+
+    card: Card
+    call: PlannedCall
+    problem_of: Callable[[Decision], str | None]
+    answer: asyncio.Future[Decision | None]
+    tried: Mapping[str, Json] | None = None
+    """Changed arguments that could not be taken."""
+
+
+@dataclass
 class Approvals:
     """The approver and what it has said so far, for one request."""
 
@@ -68,21 +82,30 @@ class Approvals:
     said: list[str] = field(default_factory=list[str])
     """What the user has said; arguments that a person changes are added."""
     grants: Grants = field(default_factory=Grants)
-    _open: list[tuple[Card, PlannedCall, asyncio.Future[Decision | None]]] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]
+    _open: list[_Question] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]
     _asked: list[asyncio.Future[Decision | None]] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]
     _asking: asyncio.Task[None] | None = None
 
-    async def of_plan(self, checked: CheckedPlan, review: Review, *, keeps: bool = False) -> Word | None:
+    async def of_plan(
+        self, checked: CheckedPlan, review: Review, *, keeps: bool = False, fits: Fits | None = None
+    ) -> Word | None:
         """Ask about the calls of a plan that need a word and have none; return it, or None when none do.
 
         When some are refused, what was allowed is forgotten: another plan comes, with other steps of the same names.
-        Not so with `keeps`: then the rest of the same calls comes.
+        Not so with `keeps`: then the rest of the same calls comes. `fits` says why changed arguments cannot be taken;
+        then the same question comes again, with that on the card, unless the answer is the same as well.
         """
         asks = [call for call in review.asks if not self.grants.covers(call)]
         if not asks:
             return None
         card = Card.of(checked, review)
         decisions = await self._ask(asks, card)
+        before: dict[str, Mapping[str, Json]] = {}
+        while fits is not None and (changed := _changes(decisions)) and changed != before:
+            if (problem := fits(changed)) is None:
+                break
+            before = changed
+            decisions = await self._ask(asks, card.with_problems(dict.fromkeys(changed, problem)))
         edits: dict[str, Mapping[str, Json]] = {}
         refused: list[tuple[PlannedCall, str]] = []
         for call in asks:
@@ -105,12 +128,18 @@ class Approvals:
         """Return what looks at the calls of a run; None when whatever may come is allowed."""
         return Guard(self, checked, review) if review.watched else None
 
-    async def of_call(self, card: Card, call: PlannedCall) -> Decision | None:
-        """Ask about one call that is about to be made, together with others that ask now."""
+    async def of_call(
+        self, card: Card, call: PlannedCall, problem_of: Callable[[Decision], str | None]
+    ) -> Decision | None:
+        """Ask about one call that is about to be made, together with others that ask now.
+
+        `problem_of` says why changed arguments cannot be taken; then the question comes again, with that on the card.
+        The same answer once more counts as a refusal.
+        """
         if self.approve is None:
             return None
         answer: asyncio.Future[Decision | None] = asyncio.get_running_loop().create_future()
-        self._open.append((card, call, answer))
+        self._open.append(_Question(card, call, problem_of, answer))
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask_open())
         try:
@@ -123,28 +152,35 @@ class Approvals:
     async def _ask_open(self) -> None:
         while self._open:
             await asyncio.sleep(0)  # what else comes up now
-            asked = [entry for entry in self._open if not entry[2].done()]
+            asked = [question for question in self._open if not question.answer.done()]
             self._open.clear()
             if not asked:
                 continue
-            calls = [call for _, call, _ in asked]
-            self._asked = [answer for _, _, answer in asked]
-            card = Card.together([card for card, _, _ in asked])
+            calls = [question.call for question in asked]
+            self._asked = [question.answer for question in asked]
+            card = Card.together([question.card for question in asked])
             try:
                 decisions = await self._ask(calls, card)
             except BaseException as error:
-                for _, _, answer in asked:
-                    if not answer.done():
-                        answer.set_exception(error)
+                for question in asked:
+                    if not question.answer.done():
+                        question.answer.set_exception(error)
                 if not isinstance(error, Exception):
                     raise
                 continue
-            for _, call, answer in asked:
-                decision = decisions[call.step]
+            for question in asked:
+                decision = decisions[question.call.step]
+                if decision is not None and decision.arguments and (problem := question.problem_of(decision)):
+                    if decision.arguments != question.tried:
+                        question.tried = decision.arguments
+                        question.card = question.card.with_problems({question.call.step: problem})
+                        self._open.append(question)
+                        continue
+                    decision = Decision.deny(problem)
                 if decision is not None:
-                    self._note(card, call, decision, planned=False)
-                if not answer.done():
-                    answer.set_result(decision)
+                    self._note(card, question.call, decision, planned=False)
+                if not question.answer.done():
+                    question.answer.set_result(decision)
 
     async def _ask(self, calls: Sequence[PlannedCall], card: Card) -> dict[str, Decision | None]:
         if self.approve is None:
@@ -158,6 +194,14 @@ class Approvals:
         self.said += [str(value) for value in (decision.arguments or {}).values()]
         if self.decided is not None:
             self.decided(card, call, decision)
+
+
+def _changes(decisions: Mapping[str, Decision | None]) -> dict[str, Mapping[str, Json]]:
+    """Return the arguments that were changed, where nothing was refused."""
+    found = [(step, decision) for step, decision in decisions.items() if decision is not None]
+    if any(decision.answer == "deny" for _, decision in found):
+        return {}
+    return {step: decision.arguments for step, decision in found if decision.arguments}
 
 
 class Guard:
@@ -188,17 +232,20 @@ class Guard:
 
     async def ask(self, call: PlannedCall) -> Ruling:
         """Ask a person about a call, and return what holds then."""
-        decision = await self._approvals.of_call(Card.of_calls(self._checked, self._review, [call]), call)
+        arguments = call.values
+
+        def problem_of(decision: Decision) -> str | None:
+            return self._problem(call, arguments, {**arguments, **(decision.arguments or {})})
+
+        card = Card.of_calls(self._checked, self._review, [call])
+        decision = await self._approvals.of_call(card, call, problem_of)
         if decision is None:
             return Ruling(None)
         if decision.answer == "deny":
             return Ruling(False, f"not allowed: {decision.reason}" if decision.reason else "not allowed")
-        arguments, ruling = call.values, Ruling(True)
+        ruling = Ruling(True)
         if decision.arguments:
-            edited = {**arguments, **decision.arguments}
-            if problem := self._problem(call, arguments, edited):
-                return Ruling(False, problem)
-            ruling = Ruling(True, arguments=edited)
+            ruling = Ruling(True, arguments={**arguments, **decision.arguments})
         self._allowed[call.step] = arguments, ruling
         return ruling
 
@@ -208,7 +255,7 @@ class Guard:
         if faults := tool.faults(tool.normalise(edited)):
             return "the changed arguments do not fit: " + "; ".join(fault.message for fault in faults)
         if tool.accesses(edited) != tool.accesses(arguments):
-            return "the changed arguments name something else that would be changed, which is too late during the run"
+            return ELSEWHERE
         judged = self._review.judge(call.step, edited)
         if judged.verdict.action == "deny":
             return f"the changed arguments are forbidden by the policy: {judged.reason}"

@@ -48,6 +48,12 @@ class Stop:
     """Whether the call goes on all the same: it was left behind, or is in a thread."""
     in_thread = False
     """Whether a thread is making the call just now."""
+    left: asyncio.Future[Any] | None = None
+    """The call, if it was left behind."""
+
+    def has_ended(self) -> bool:
+        """Return whether a call that goes on all the same is over by now."""
+        return not self.in_thread and (self.left is None or self.left.done())
 
     def __call__(self) -> bool:
         """Return it."""
@@ -118,12 +124,13 @@ class Calls:
                 done = await _cancelled(call)
         except asyncio.CancelledError:
             if not await _cancelled(call):
-                stop.goes_on = True
+                stop.goes_on, stop.left = True, call
                 self._leave_behind(call)
             raise
         late = f"the call took longer than {seconds:g} seconds"
         if done:
             raise TimedOut(f"{late} and was {'ended with its process' if tool.runs_in == 'process' else 'cancelled'}")
+        stop.left = call
         self._leave_behind(call)
         raise TimedOut(f"{late}; it cannot be stopped and may still be running", call)
 
@@ -139,6 +146,8 @@ class Calls:
 
         def work() -> tuple[bool, Any]:
             try:
+                if stop.now:  # it was given up before its thread began
+                    return True, None
                 raw = make()
                 is_ready = not inspect.isawaitable(raw) and not hasattr(raw, "__aiter__")
                 if stop.now and inspect.iscoroutine(raw):
@@ -209,7 +218,7 @@ def end_by_force(task: asyncio.Task[Any]) -> None:
         if inspect.iscoroutine(coroutine):
             coroutine.close()
     except BaseException as error:
-        _log.warning("a call could not be ended, and goes on: %r", error)
+        _log.warning("a call could not be ended, and goes on: %s", type(error).__name__)
         return
     task.add_done_callback(lambda task: task.cancelled() or task.exception())
     task.cancel()  # wakes it up, to find its coroutine closed

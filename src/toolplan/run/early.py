@@ -9,6 +9,9 @@ this one call, its arguments constants, through the same checker and engine as e
 starts a step of the accepted plan, it takes the early call with the same tool and arguments instead of making it; one
 that failed is made again, under the step's own rules. What nobody takes is discarded: cancelled where it still runs,
 awaited, reported, and never part of the run.
+
+A plan that goes on after another one begins with its values (`Known`): what is early in it is made when the one before
+has ended, and behind all that it has done.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from toolplan.errors import EvaluationError, PlanRejected
 from toolplan.expressions import Fields, Literal, Template, fill, names_of
-from toolplan.plan import Call, Let, Plan, Retry, Step, assigned_names
+from toolplan.known import NOTHING_KNOWN, Known
+from toolplan.plan import Call, Let, Parallel, Plan, Retry, Step, assigned_names
 from toolplan.run.events import (
     EarlyDiscarded,
     EarlyEvent,
@@ -35,7 +39,7 @@ from toolplan.run.events import (
     StepStarted,
 )
 from toolplan.schedule import StepRecord
-from toolplan.schedule.early import Beginning
+from toolplan.schedule.early import Beginning, in_a_row
 from toolplan.tools import ToolSet
 from toolplan.values import Json
 
@@ -54,8 +58,9 @@ _NOTHING = object()
 _Key = tuple[str, str]
 """A tool and its arguments as text: calls with the same key are the same call."""
 
-MayStart: TypeAlias = Callable[[Plan, str], bool]
-"""Whether the plan passes the checks, and its step of this id may be made without anybody being asked."""
+MayStart: TypeAlias = Callable[[Plan, str, Known], bool]
+"""Whether the plan, which goes on from what is known, passes the checks, and its step of this id may be made without
+anybody being asked."""
 
 RunOneCall: TypeAlias = "Callable[[Plan, Callable[[RunEvent], None]], Awaitable[RunResult]]"
 """Checks and runs a plan of one call. Raises `PlanRejected`."""
@@ -81,10 +86,11 @@ class EarlyCall:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """What a name will stand for, and the places of the steps that it comes from."""
+    """What a name will stand for, and the places of the steps that it comes from; or, without a task, stands for."""
 
-    task: asyncio.Task[object]
-    steps: frozenset[int]
+    task: asyncio.Task[object] | None = None
+    steps: frozenset[int] = frozenset()
+    data: Json = None
 
 
 class EarlyCalls:
@@ -133,15 +139,39 @@ class EarlyCalls:
         """Whether calls may still be made early: until a plan is accepted."""
         return self._is_open
 
-    def begin(self) -> None:
-        """Expect a new plan from its beginning. Calls that it has in common with an earlier one are not made again."""
+    def begin(self, known: Known = NOTHING_KNOWN) -> None:
+        """Expect a new plan from its beginning, which may use what is known.
+
+        Calls that it has in common with one that was refused are not made again.
+        """
         self._beginning = Beginning(self._tools)
         self._steps: list[Step] = []
-        self._values: dict[str, _Value] = {}
+        self._members = 0  # of a `parallel` that is arriving: how many are taken in
+        self._known = known
+        self._values: dict[str, _Value] = {name: _Value(data=value.data) for name, value in known.values.items()}
         self._spare = _by_key(self._calls)
 
+    def go_on(self) -> None:
+        """Let calls be early again, for the plan after one that has run. It takes nothing that was read for it."""
+        self._is_open = True
+        self._calls.clear()
+        self._offered, self._wanted = {}, ()
+
     def offer(self, step: Step) -> None:
-        """Take in the next top-level step of the plan that arrives; start it, if it is a call that may be early."""
+        """Take in the next top-level step of the plan that arrives; start the calls in it that may be early."""
+        if isinstance(step, Parallel):
+            self.offer_members(step)
+            self._members = 0
+        else:
+            self._take_in(step)
+
+    def offer_members(self, parallel: Parallel) -> None:
+        """Take in the members of a `parallel`, of which there may be more to come."""
+        for member in parallel.members[self._members :]:
+            self._take_in(member)
+        self._members = max(self._members, len(parallel.members))
+
+    def _take_in(self, step: Step) -> None:
         if not self._is_open:
             return
         self._steps.append(step)
@@ -168,19 +198,21 @@ class EarlyCalls:
         if len(sources) + ("now" in needed and "now" not in sources) < len(needed):
             return
         steps = frozenset((len(self._steps) - 1,)).union(*(source.steps for source in sources.values()))
-        if call is not None and not self._may_start(Plan(tuple(self._steps[at] for at in sorted(steps))), call):
+        plan = Plan(tuple(self._steps[at] for at in sorted(steps)))
+        if call is not None and not self._may_start(plan, call, self._known):
             return
-        value = _Value(self._spawn(self._make({name: source.task for name, source in sources.items()}, make)), steps)
+        value = _Value(self._spawn(self._make(sources, make)), steps)
         self._values.update(dict.fromkeys(names, value))
 
     async def _make(
         self,
-        sources: Mapping[str, asyncio.Task[object]],
+        sources: Mapping[str, _Value],
         make: Callable[[Mapping[str, Json]], Awaitable[object]],
     ) -> object:
-        if sources:
-            await asyncio.wait(set(sources.values()))
-        values = {name: _NOTHING if source.cancelled() else source.result() for name, source in sources.items()}
+        tasks = {source.task for source in sources.values() if source.task is not None}
+        if tasks:
+            await asyncio.wait(tasks)
+        values = {name: _value_of(source) for name, source in sources.items()}
         if any(value is _NOTHING for value in values.values()):
             return _NOTHING
         try:
@@ -253,13 +285,13 @@ class EarlyCalls:
     async def accept(self, plan: Plan) -> EarlyCalls | None:
         """Let the steps of the accepted plan take what they would call; discard what none of them can take.
 
-        Returns None when nothing is left to take. Only one plan is accepted: behind what it does nothing is early.
+        Returns None when nothing is left to take. Behind what it does nothing is early, until another plan goes on.
         """
         if not self._is_open:
             return None
         self._is_open = False
         beginning = Beginning(self._tools)
-        steps = [cast(Call, step) for step in plan.steps if beginning.admits(step)]
+        steps = [cast(Call, step) for step in in_a_row(plan.steps) if beginning.admits(step)]
         self._wanted = {step.id for step in steps}
         keys = {self._constant_key(step) for step in steps}
         tools = {step.tool for step in steps if self._constant_key(step) is None}
@@ -310,6 +342,13 @@ async def _end_all(tasks: Collection[asyncio.Task[Any]]) -> None:
         task.cancel()
     if running:
         await asyncio.gather(*running, return_exceptions=True)
+
+
+def _value_of(source: _Value) -> object:
+    task = source.task
+    if task is None:
+        return source.data
+    return _NOTHING if task.cancelled() else task.result()
 
 
 async def _value_of_template(template: Template, scope: Mapping[str, Json]) -> Json:

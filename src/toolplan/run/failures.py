@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import email.utils
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -94,8 +93,10 @@ def _seconds(found: object) -> float | None:
 
 
 def _until(date: str) -> float | None:
+    from email.utils import parsedate_to_datetime  # 3 ms to import
+
     try:
-        when = email.utils.parsedate_to_datetime(date)
+        when = parsedate_to_datetime(date)
     except (ValueError, TypeError):
         return None
     if when.tzinfo is None:

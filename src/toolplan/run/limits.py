@@ -45,8 +45,13 @@ def set_process_limits(*, calls: int | None = None, threads: int | None = 256, p
 
 
 def is_gated(tool: Tool) -> bool:
-    """Return whether a call of this tool has to wait for its turn."""
-    return _all_calls or tool.runs_in != "loop" or tool.max_concurrency is not None or tool.rate_limit is not None
+    """Return whether the calls of this tool are made in turns, which the scheduler asks for one by one.
+
+    Not for a thread, of which there is usually one: a call that needs nothing else waits for its thread by itself, so
+    that its run has no more events than one without threads.
+    """
+    is_limited = tool.max_concurrency is not None or tool.rate_limit is not None
+    return _all_calls or is_limited or tool.runs_in == "process"
 
 
 def gates_of(tool: Tool) -> tuple[Gate, ...]:

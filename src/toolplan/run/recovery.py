@@ -15,12 +15,14 @@ from typing import Any
 from toolplan.check import CheckedPlan
 from toolplan.errors import ResultRefused, ToolplanError
 from toolplan.journal import PlanBegun, StepResolved
-from toolplan.journal.fingerprints import tools_of
 from toolplan.journal.known_json import known_to_json
+from toolplan.plan import walk
 from toolplan.run.failures import describe
 from toolplan.schedule import CallFailed, CallSucceeded, Setup, StartCall
 from toolplan.show import to_json
 from toolplan.tools import Happened, Tool, ToolContext
+from toolplan.tools.fingerprint import fingerprints_of
+from toolplan.tools.seen_secrets import SeenSecrets
 from toolplan.values import Json
 
 __all__ = ["misfit", "plan_begun", "what_happened"]
@@ -30,12 +32,15 @@ _log = logging.getLogger("toolplan.run")
 
 def plan_begun(checked: CheckedPlan, setup: Setup) -> PlanBegun:
     """Return what is written down of a plan before it begins."""
+    ids = [step.id for step in walk(checked.plan.steps)]
+    are_next = ids == [f"s{checked.known.steps + number}" for number in range(1, len(ids) + 1)]
     return PlanBegun(
         to_json(checked.plan),
-        tools_of(checked.plan, checked.tools),
+        fingerprints_of(checked.plan, checked.tools),
         setup.to_json(),
         known_to_json(checked.known),
         bool(checked.plan.repairs),
+        [] if are_next else ids,
     )
 
 
@@ -46,17 +51,18 @@ async def what_happened(
     context: ToolContext,
     started: float,
     clock: Callable[[], float],
+    secrets: SeenSecrets,
 ) -> tuple[CallSucceeded | CallFailed | None, StepResolved | None]:
     """Return the event that ends an effect which was begun, and what was found out about it.
 
     Without an event the effect has not happened, or may be repeated, so that the call is to be made; without a finding
-    either, nobody knows, and a person has to say.
+    either, nobody knows, and a person has to say. No log repeats the `secrets`.
     """
     key, step = command.key, command.step
     if word is None and tool.idempotent:
         return None, StepResolved(key, step, "did_not_happen", reason="it may be repeated", by="idempotent")
     if word is None:
-        word = await _probed(tool, command, context)
+        word = await _probed(tool, command, context, secrets)
     if word is None or word.how == "did_not_happen":
         return None, word
     if word.how == "happened":
@@ -76,7 +82,7 @@ def misfit(tool: Tool, word: StepResolved | None) -> str | None:
     return None
 
 
-async def _probed(tool: Tool, command: StartCall, context: ToolContext) -> StepResolved | None:
+async def _probed(tool: Tool, command: StartCall, context: ToolContext, secrets: SeenSecrets) -> StepResolved | None:
     """Ask the tool's probe; return what it found, None when it cannot tell either."""
     if tool.probe is None:
         return None
@@ -84,14 +90,15 @@ async def _probed(tool: Tool, command: StartCall, context: ToolContext) -> StepR
         probe = Tool.of(tool.probe, name="probe")
         wanted = probe.parameters["properties"]
         arguments: dict[str, Json] = {name: value for name, value in command.arguments.items() if name in wanted}
-        bound = probe.bind(arguments, context)
+        bound = probe.bind(arguments, tool.with_headers(context))
         found: Any = bound() if probe.is_async else await asyncio.to_thread(bound)
         if inspect.isawaitable(found):
             found = await found
         if isinstance(found, Happened):
             return StepResolved(command.key, command.step, "happened", tool.to_value(found.value), by="probe")
     except Exception as error:
-        _log.warning("the probe of `%s` failed: %s", tool.name, describe(error), exc_info=not _is_ours(error))
+        text = secrets.clean(describe(error))
+        _log.warning("the probe of `%s` failed: %s", tool.name, text, exc_info=not (secrets or _is_ours(error)))
         return None
     if found is True:
         return StepResolved(command.key, command.step, "happened", by="probe")

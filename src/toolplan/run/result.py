@@ -16,11 +16,12 @@ __all__ = ["RunResult", "StillRunning"]
 
 @dataclass(frozen=True, slots=True)
 class StillRunning:
-    """An effect of a run that has ended, which went on when it timed out and could not be stopped."""
+    """An effect that its run has given up, and that goes on: its time was over, or the run was cancelled."""
 
     call: LeftCall
     has_ended: Callable[[], bool]
     """Whether it is over by now."""
+    run_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,7 +55,7 @@ class RunResult:
     unsettled: tuple[EffectStarted, ...] = ()
     """Effects that an earlier process had begun, and of which a person has to find out whether they happened."""
     still_running: tuple[StillRunning, ...] = ()
-    """Effects that timed out and may be going on even now; what goes on `after` this run keeps out of their way."""
+    """Effects that could not be stopped and may be going on even now; what goes on `after` it keeps out of the way."""
 
     def __repr__(self) -> str:
         """Return one short line, however large the values are: `asyncio.run` writes out what its task returned."""

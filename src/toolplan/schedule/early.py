@@ -2,8 +2,9 @@
 
 A plan is written from its beginning, so what stands before a step is known when the step is. A call may be made early
 when it changes nothing, nothing before it changes what it reads, and nothing before it can end the plan: then whatever
-is written after it makes no difference to what it returns. Steps with bodies are not looked into, except for what they
-touch; behind one that may leave the plan nothing is early.
+is written after it makes no difference to what it returns. The members of a `parallel` count as steps, one after the
+other, which is stricter than what they are. Other steps with bodies are not looked into, except for what they touch;
+behind one that may leave the plan nothing is early.
 
 The same rule is applied twice: to the steps as they arrive, and to the plan that was accepted in the end, which need
 not be the one that had been arriving.
@@ -11,16 +12,18 @@ not be the one that had been arriving.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from toolplan.effects import Access, conflict
 from toolplan.expressions import Literal
-from toolplan.plan import Answer, AskUser, Call, Cannot, Replan, Step, walk
+from toolplan.plan import Answer, AskUser, Call, Cannot, Parallel, Replan, Step, walk
 from toolplan.tools import Tool, ToolSet
 from toolplan.values import Json
 
-__all__ = ["Beginning", "can_be_early"]
+__all__ = ["Beginning", "can_be_early", "in_a_row"]
 
 MAX_STEPS = 500
-"""No step behind so many top-level ones is early: each is compared with all changes before it."""
+"""No step behind so many is early: each is compared with all changes before it."""
 
 _LEAVING = Answer | Cannot | Replan | AskUser
 
@@ -38,8 +41,14 @@ def can_be_early(tool: Tool) -> bool:
     )
 
 
+def in_a_row(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield the steps as a `Beginning` takes them, the members of a `parallel` in its place."""
+    for step in steps:
+        yield from step.members if isinstance(step, Parallel) else (step,)
+
+
 class Beginning:
-    """The beginning of a plan: its top-level steps, given one after the other in written order."""
+    """The beginning of a plan: its steps, given one after the other in written order; see `in_a_row`."""
 
     def __init__(self, tools: ToolSet) -> None:
         self._tools = tools

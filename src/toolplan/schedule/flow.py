@@ -5,7 +5,7 @@ See `machine.py` for the idea. This part knows nothing about particular statemen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from toolplan.errors import EvaluationError
 from toolplan.expressions import fill
@@ -26,6 +26,8 @@ class Flow(Tickets):
 
     _reads_go_on = False
     """With failure="reads-go-on": a failure holds back the effects after it, and nothing else."""
+    clean: Callable[[Instance, str], str] | None = None
+    """Takes out of why a step fails what nobody is to read, if somebody knows of any such thing."""
 
     def __init__(self, program: Program, *, window: int, independent: bool, speculate: bool, story: bool) -> None:
         super().__init__(program, independent=independent, story=story)
@@ -265,6 +267,8 @@ class Flow(Tickets):
 
     def _fail(self, inst: Instance, message: str, outcome: StepOutcome = "failed") -> None:
         """End a step as failed, as far as its `on_error` lets it, and as soon as written order has come to it."""
+        if self.clean is not None:
+            message = self.clean(inst, message)
         step = inst.node.step
         on_error = step.on_error if isinstance(step, Call | AskModel) else FAIL
         reason = message

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from toolplan.effects import WORLD, Access
 from toolplan.expressions import Fields, Literal, Reference, Template, names_of
@@ -45,6 +46,9 @@ from toolplan.plan import (
 )
 from toolplan.tools import Tool, ToolSet
 from toolplan.values import Json
+
+if TYPE_CHECKING:
+    from toolplan.check import CheckedPlan
 
 __all__ = ["BREAK", "CONTINUE", "EXIT", "Collect", "Node", "NodeBlock", "Program"]
 
@@ -188,6 +192,14 @@ class Program:
         self.holds_back = any(self._needs_order(step) for step in walk(plan.steps))
         """Whether anything ever waits for the success of earlier steps. A plan without effects need not keep track."""
         _rank(self.root, 0)
+
+    @classmethod
+    def of(cls, checked: CheckedPlan, *, keep_names: bool = False) -> Program:
+        """Return the program of a checked plan, which is prepared the first time that it is asked for."""
+        program = checked.programs.get(keep_names)
+        if program is None:
+            program = checked.programs[keep_names] = cls(checked.plan, checked.tools, keep_names=keep_names)
+        return program
 
     def _block(self, steps: Block) -> NodeBlock:
         nodes: list[Node] = []

@@ -41,11 +41,7 @@ class Setup:
 
     def machine_for(self, checked: CheckedPlan) -> Machine:
         """Return a new machine with these settings. The plan is prepared the first time that it is run."""
-        program = checked.programs.get(self.keep_names)
-        if program is None:
-            program = Program(checked.plan, checked.tools, keep_names=self.keep_names)
-            checked.programs[self.keep_names] = program
-        return self._machine(program, checked.known)
+        return self._machine(Program.of(checked, keep_names=self.keep_names), checked.known)
 
     def _machine(self, program: Program, known: Known) -> Machine:
         return Machine(

@@ -152,7 +152,7 @@ class _Run:
         self.tries = 0
         """How many bodies of a `try` are around."""
         self.rounds: list[int] = []
-        self.used = Program(checked.plan, checked.tools).used
+        self.used = Program.of(checked).used
         self.before = effects_of(checked.known, checked.tools)
 
     def label(self, step: Step) -> str:

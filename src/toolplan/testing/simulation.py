@@ -85,7 +85,7 @@ def simulate(
     """
     rng = random.Random(seed)
     machine = Machine(
-        Program(checked.plan, checked.tools, keep_names=keep_names),
+        Program.of(checked, keep_names=keep_names),
         max_concurrency=max_concurrency,
         failure=failure,
         window=window,

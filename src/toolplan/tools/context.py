@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["IS_CANCELLED", "ToolContext"]
@@ -28,7 +28,9 @@ class ToolContext:
     """The call a tool is in. A parameter annotated with this class is filled by the host and hidden from the model.
 
     `idempotency_key` is the same for every attempt at one call and different for every other call, so a tool can hand
-    it on to a service that recognises repeated requests. `dependencies` is whatever the application gave to the run.
+    it on to a service that recognises repeated requests. `headers` has it under the name that the tool declares with
+    `idempotency="header:NAME"`, to be sent with its HTTP request, else nothing. `dependencies` is whatever the
+    application gave to the run.
     `progress("text")` reports to whoever watches. `is_cancelled()` says whether the result is not wanted any more (the
     time is over, or the run was cancelled): a plain function that works for long can look and stop, for nobody else can
     stop it. A tool that is called directly gets these empty defaults.
@@ -37,6 +39,7 @@ class ToolContext:
     run_id: str = ""
     step_id: str = ""
     idempotency_key: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
     dependencies: Any = None
     progress: Callable[..., None] = _unheard
     is_cancelled: Callable[[], bool] = _is_wanted

@@ -23,6 +23,7 @@ tool can be used, or the reason why not as text."""
 _PER = {"s": 1.0, "sec": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0}
 _RATE = re.compile(r"\s*(\d+)\s*/\s*([a-z]+)\s*\Z")
 _NAME = re.compile(r"[^\s{}\[\]()\"'`,;=\\]{1,128}\Z")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
@@ -54,6 +55,7 @@ class Facts(TypedDict, total=False):
     approval: Approval
     untrusted: bool | str | tuple[str, ...] | list[str]
     guarded: str | tuple[str, ...] | list[str]
+    assigns: bool | str | tuple[str, ...] | list[str]
     probe: Callable[..., Any]
     compensate: Callable[..., Any]
     runs_in: RunsIn
@@ -76,6 +78,8 @@ class Declaration:
     idempotent: bool = False
     idempotency: str | None = None
     """The argument that the host fills with the idempotency key, and that nobody else sees."""
+    idempotency_header: str | None = None
+    """The header under which the key stands in `ToolContext.headers`, for a tool that sends it with an HTTP request."""
     timeout_seconds: float | None = None
     retry: Retry | None = None
     nothing_happened: tuple[type[Exception], ...] = ()
@@ -89,6 +93,7 @@ class Declaration:
     approval: Approval | None = None
     untrusted: bool | tuple[str, ...] = False
     guarded: tuple[str, ...] | None = None
+    assigns: bool | tuple[str, ...] = False
     probe: Callable[..., Any] | None = None
     compensate: Callable[..., Any] | None = None
     runs_in: RunsIn | None = None
@@ -112,7 +117,13 @@ class Declaration:
             if name in given:
                 given[name] = check(given[name])
         if "idempotency" in given:
+            kind, name = _idempotency(given.pop("idempotency"))
+            given["idempotency" if kind == "argument" else "idempotency_header"] = name
             given.setdefault("idempotent", True)
+        if given.get("assigns") and effects.declared and not effects.writes:
+            raise UsageError("`assigns` is for a tool that makes something; this one is declared to change nothing")
+        if given.get("assigns") is True and given.get("untrusted"):
+            raise UsageError("a result that the tool `assigns` itself is not `untrusted`; name the fields of either")
         return cls(effects=effects, **given)
 
     def changed(self, keywords: Mapping[str, Any]) -> Declaration:
@@ -121,8 +132,10 @@ class Declaration:
         effects_given = any(keyword in keywords for keyword in ("pure", "reads", "writes"))
         names = {f.name for f in fields(Declaration)} - {"effects"}
         changes = {name: getattr(newer, name) for name in names if name in keywords}
-        if keywords.get("idempotency") is not None:
-            changes["idempotent"] = newer.idempotent
+        if "idempotency" in keywords:
+            changes["idempotency_header"] = newer.idempotency_header
+            if keywords["idempotency"] is not None:
+                changes["idempotent"] = newer.idempotent
         return replace(self, **changes, **({"effects": newer.effects} if effects_given else {}))
 
     def unknown_placeholder(self, arguments: Iterable[str]) -> str | None:
@@ -251,15 +264,26 @@ def _resources(keyword: str) -> Callable[[Any], tuple[str, ...]]:
     return check
 
 
-def _idempotency(value: Any) -> str:
+def _idempotency(value: Any) -> tuple[str, str]:
+    """Return whether an argument or a header takes the key, and its name; a header's is a token (RFC 9110, 5.6.2)."""
     kind, _, name = value.partition(":") if isinstance(value, str) else ("", "", "")
-    if kind != "argument" or not name:
-        raise UsageError(f'`idempotency` must be "argument:NAME", the argument that takes the key, but is {value!r}')
-    return name
+    if kind == "header" and name and not _TOKEN.match(name):
+        raise UsageError(
+            f"`idempotency` names the header {name!r}, but a header's name has no spaces, accents or colons"
+        )
+    if kind not in ("argument", "header") or not name:
+        raise UsageError(
+            '`idempotency` must be "argument:NAME", the argument that takes the key, or "header:NAME", the header to '
+            f"send it in, but is {value!r}"
+        )
+    return kind, name
 
 
-def _untrusted(value: Any) -> bool | tuple[str, ...]:
-    return value if isinstance(value, bool) else _names("untrusted")(value)
+def _fields(keyword: str) -> Callable[[Any], bool | tuple[str, ...]]:
+    def check(value: Any) -> bool | tuple[str, ...]:
+        return value if isinstance(value, bool) else _names(keyword)(value)
+
+    return check
 
 
 def _available(value: Any) -> Availability:
@@ -294,7 +318,6 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "name": _name,
     "description": _text,
     "idempotent": _bool("idempotent"),
-    "idempotency": _idempotency,
     "timeout_seconds": _positive("timeout_seconds"),
     "retry": _retry,
     "nothing_happened": _exceptions("nothing_happened"),
@@ -305,8 +328,9 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "keywords": _names("keywords"),
     "available": _available,
     "approval": _one_of("approval", "allow", "ask", "deny"),
-    "untrusted": _untrusted,
+    "untrusted": _fields("untrusted"),
     "guarded": _names("guarded"),
+    "assigns": _fields("assigns"),
     "probe": _function("probe"),
     "compensate": _function("compensate"),
     "runs_in": _one_of("runs_in", "thread", "loop", "process"),

@@ -36,7 +36,8 @@ def tool(function: Any = None, /, **declared: Unpack[Declared]) -> Any:
         reads, writes         resources, such as "weather" or "mailbox:{to}" with an argument's value in it
         idempotent            calling again with the same arguments changes nothing more
         idempotency           "argument:NAME": the argument that toolplan fills with a key, the same for every attempt
-                              at one call; nobody else sees it, and the tool counts as idempotent
+                              at one call; nobody else sees it, and the tool counts as idempotent. "header:NAME":
+                              the same, in `ToolContext.headers`, for a tool that makes an HTTP request
         timeout_seconds, retry, max_concurrency, rate_limit ("10/min")
         nothing_happened      exceptions that prove that a call had no effect, so that it may be tried again
         requires, ensures     states, such as "page:open"
@@ -45,6 +46,8 @@ def tool(function: Any = None, /, **declared: Unpack[Declared]) -> Any:
         approval              "allow", "ask" or "deny"
         untrusted             the result may hold other people's text; or the names of the fields that may
         guarded               the arguments for which it matters who chose their value (default: all)
+        assigns               the fields of the result (True: all of it) that the tool chooses itself for what it has
+                              made, such as an id
         probe, compensate     functions that say whether the effect happened, and that undo it
         runs_in               "thread" (a plain function's default), "loop" (an async one's) or "process"
     """

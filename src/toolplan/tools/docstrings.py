@@ -12,6 +12,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolplan.patterns import late_pattern
+
 __all__ = ["Documentation", "read_docstring"]
 
 _HEADINGS = {
@@ -23,21 +25,21 @@ _HEADINGS = {
     "Note": ("note", "notes", "注意", "注意事项", "备注", "提示"),
 }
 _USUAL = {spelling: heading for heading, spellings in _HEADINGS.items() for spelling in spellings}
-_HEADING = re.compile(r"(?P<indent>\s*)(?P<word>[A-Za-z]+|[\u4e00-\u9fff]+)\s*(?P<colon>[:：]?)\s*(?P<rest>.*)\Z")
-_UNDERLINE = re.compile(r"\s*-{3,}\s*\Z")
-_FIELD = re.compile(r"\s*[:@](param|parameter|arg|argument|type|returns?|rtype|raises?)\b([^:：]*)[:：]\s*(.*)\Z")
-_ENTRY = re.compile(
+_HEADING = late_pattern(r"(?P<indent>\s*)(?P<word>[A-Za-z]+|[\u4e00-\u9fff]+)\s*(?P<colon>[:：]?)\s*(?P<rest>.*)\Z")
+_UNDERLINE = late_pattern(r"\s*-{3,}\s*\Z")
+_FIELD = late_pattern(r"\s*[:@](param|parameter|arg|argument|type|returns?|rtype|raises?)\b([^:：]*)[:：]\s*(.*)\Z")
+_ENTRY = late_pattern(
     r"\s*(?:[-•]\s*)?[*`]*(?P<name>[^\W\d]\w*)[*`]*\s*(?:[(（](?P<type>.+?)[)）])?\s*[:：]\s*(?P<text>.*)\Z"
 )
-_SPHINX = re.compile(r"^[ \t]*:(param|type|returns?|rtype|raises?)\b[^:\n]*:", re.MULTILINE)
-_NUMPY = re.compile(
+_SPHINX = late_pattern(r"^[ \t]*:(param|type|returns?|rtype|raises?)\b[^:\n]*:", re.MULTILINE)
+_NUMPY = late_pattern(
     r"^[ \t]*(Parameters|Other Parameters|Returns|Yields|Raises|Notes?|Examples)\n[ \t]*-{3,}", re.MULTILINE
 )
-_GOOGLE = re.compile(
+_GOOGLE = late_pattern(
     r"^[ \t]*(Args|(Keyword|Other) (Args|Arguments|Parameters)|Returns|Yields|Raises|Examples|Note|Warnings?):[ \t]*\n",
     re.MULTILINE,
 )
-_BUILTIN = re.compile(r"(str|int|float|bool|dict|list|tuple|set|bytes|None|Any)\b.*|\w+\[.*\]", re.ASCII)
+_BUILTIN = late_pattern(r"(str|int|float|bool|dict|list|tuple|set|bytes|None|Any)\b.*|\w+\[.*\]", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from toolplan.diagnostics import nearest
 
-__all__ = ["field_names", "fields_around", "is_closed", "unknown_field"]
+__all__ = ["field_names", "fields_around", "is_closed", "names_its_fields", "unknown_field"]
 
 
 def field_names(schema: Mapping[str, Any]) -> frozenset[str]:
@@ -36,6 +36,21 @@ def is_closed(schema: Mapping[str, Any]) -> bool:
     An object that lists its properties and says nothing about others is taken to be closed.
     """
     return not any(_is_open(each) for each in _schemas(schema))
+
+
+def names_its_fields(schema: Mapping[str, Any]) -> bool:
+    """Return whether a schema names every field of a value, or of its elements; what is in those may be open."""
+    seen: set[str] = set()
+    waiting: list[Any] = [schema]
+    while waiting:
+        for part in _parts(waiting.pop()):
+            if _is_open(part) or isinstance(part.get("additionalProperties"), Mapping):
+                return False
+            reference = part.get("$ref")
+            if isinstance(reference, str) and reference not in seen:
+                seen.add(reference)
+                waiting.append(_target(schema, reference))
+    return True
 
 
 def unknown_field(schema: Mapping[str, Any] | None, names: Iterable[str]) -> str | None:

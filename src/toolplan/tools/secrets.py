@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from toolplan.expressions import Fields, Literal
-from toolplan.tools.tool import Tool
 
-__all__ = ["HIDDEN", "is_secret", "secret_arguments", "secret_names", "without_secrets"]
+if TYPE_CHECKING:
+    from toolplan.tools.tool import Tool
+
+__all__ = ["HIDDEN", "is_secret", "secret_arguments", "secret_names", "secret_part", "without_secrets"]
 
 HIDDEN = "(secret)"
 
 
 def secret_arguments(tool: Tool) -> frozenset[str]:
     """Return the names of the arguments that are, or hold, what the schema marks as secret."""
-    return secret_names(tool.parameters)
+    return tool.secret_arguments
 
 
 def without_secrets(arguments: Fields, tool: Tool) -> Fields:
@@ -34,6 +36,13 @@ def secret_names(schema: Mapping[str, Any] | None) -> frozenset[str]:
     definitions = {**schema.get("definitions", {}), **schema.get("$defs", {})}
     properties = _resolved(schema, definitions).get("properties", {})
     return frozenset(name for name, inner in properties.items() if is_secret(inner, definitions, 0))
+
+
+def secret_part(schema: Mapping[str, Any] | None) -> frozenset[str] | None:
+    """Return the secret fields of a value; none of them for one that is secret as a whole; None for any other."""
+    if schema is None:
+        return None
+    return secret_names(schema) or (frozenset() if is_secret(schema, schema.get("$defs", {}), 0) else None)
 
 
 def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:

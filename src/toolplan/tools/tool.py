@@ -6,7 +6,6 @@ import copy
 import functools
 import os
 import re
-import shutil
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -34,6 +33,7 @@ from toolplan.tools.marks import mark_of
 from toolplan.tools.naming import name_value
 from toolplan.tools.results import Results, results_of
 from toolplan.tools.schema import Argument, Arguments, copied, describe_arguments
+from toolplan.tools.secrets import secret_names, secret_part
 from toolplan.values import Json
 
 if typing.TYPE_CHECKING:
@@ -98,6 +98,12 @@ class Tool:
                 f"`{self.name}` ({self.place}): `idempotency` names `{key}`, but the parameters are: {known}"
             )
         self._arguments = self._all_arguments if key is None else self._all_arguments.without(key)
+        header = declaration.idempotency_header
+        if header is not None and not self._arguments.contexts:
+            raise UsageError(
+                f"`{self.name}` ({self.place}): `idempotency` gives the key as the header `{header}`, but no parameter "
+                "takes it; add `ctx: ToolContext` and send `ctx.headers`"
+            )
         problem = declaration.unknown_placeholder(self._arguments.names) if not self._is_open else None
         if problem:
             raise UsageError(f"`{self.name}` ({self.place}): {problem}")
@@ -116,6 +122,7 @@ class Tool:
         self.approval: Approval | None = declaration.approval
         self.untrusted: bool | tuple[str, ...] = declaration.untrusted
         self.guarded: tuple[str, ...] | None = declaration.guarded
+        self.assigns: bool | tuple[str, ...] = declaration.assigns
         self.probe: Callable[..., Any] | None = declaration.probe
         self.compensate: Callable[..., Any] | None = declaration.compensate
         self.runs_in: RunsIn = declaration.runs_in or ("loop" if self.is_async else "thread")
@@ -203,7 +210,9 @@ class Tool:
     def _with(self, declaration: Declaration) -> Tool:
         other = copy.copy(self)
         cached_ones = ("description", "_documentation", "signature", "call_signature")
-        for cached in (*cached_ones, "_checker", "_naming", "parameters", "argument_types", "strict_compatible"):
+        of_schema = ("_checker", "_part_checker", "parameters", "argument_types", "strict_compatible")
+        of_secrets = ("secret_arguments", "has_secrets")
+        for cached in (*cached_ones, *of_schema, *of_secrets, "_naming"):
             other.__dict__.pop(cached, None)
         if declaration.name:
             other.name = declaration.name
@@ -267,6 +276,21 @@ class Tool:
         return re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", self.name) is not None
 
     @functools.cached_property
+    def secret_arguments(self) -> frozenset[str]:
+        """The names of the arguments that are, or hold, what the schema marks as secret."""
+        return secret_names(self._arguments.schema)
+
+    @functools.cached_property
+    def secret_result(self) -> frozenset[str] | None:
+        """The fields of the result that are marked as secret; none for one that is as a whole; None for any other."""
+        return secret_part(self.returns)
+
+    @functools.cached_property
+    def has_secrets(self) -> bool:
+        """Whether its arguments or its result hold any."""
+        return bool(self.secret_arguments) or self.secret_result is not None
+
+    @functools.cached_property
     def result_type(self) -> Type:
         """The static type of the result."""
         from toolplan.expressions.types import from_schema
@@ -312,13 +336,14 @@ class Tool:
                 "writes": list(effects.writes),
             },
             "idempotent": self.idempotent,
-            "idempotency": self.declaration.idempotency,
+            "idempotency": self._key_goes_to,
             "requires": list(self.requires),
             "ensures": list(self.ensures),
             "keywords": list(self.keywords),
             "approval": self.approval,
             "untrusted": list(self.untrusted) if isinstance(self.untrusted, tuple) else self.untrusted,
             "guarded": list(self.guarded) if self.guarded is not None else None,
+            **({"assigns": list(self.assigns) if isinstance(self.assigns, tuple) else True} if self.assigns else {}),
             "available": self.why_unavailable() is None,
             "timeout_seconds": self.timeout_seconds,
             "retry_attempts": self.retry.attempts if self.retry else None,
@@ -358,6 +383,11 @@ class Tool:
         checker = self._checker
         return [] if checker.fits(arguments) else checker.faults(arguments, "the arguments object")
 
+    def faults_of_given(self, arguments: Mapping[str, Json]) -> list[ArgumentFault]:
+        """Return what is wrong with those arguments that are there already; that others are missing is no fault."""
+        checker = self._part_checker
+        return [] if checker.fits(arguments) else checker.faults(arguments, "the arguments object")
+
     def bind(self, arguments: Mapping[str, Json], context: ToolContext | None = None) -> Callable[[], Any]:
         """Return the call of the function with these JSON arguments, normalised, checked and converted.
 
@@ -369,6 +399,7 @@ class Tool:
         if not self._checker.fits(arguments):
             faults = self._checker.faults(arguments, "the arguments object")
             raise ArgumentsRefused(f"`{self.name}` was not called: " + "; ".join(map(fault_text, faults)))
+        context = self.with_headers(context)
         try:
             if self.declaration.idempotency is not None:
                 key = context.idempotency_key if context is not None else ""
@@ -376,6 +407,13 @@ class Tool:
             return self._all_arguments.bound(self._call, arguments, context)
         except ArgumentsRefused as error:
             raise ArgumentsRefused(f"`{self.name}` was not called: {error.message}") from error
+
+    def with_headers(self, context: ToolContext | None) -> ToolContext | None:
+        """Return the context of a call with the headers that its request is to be sent with, if there are any."""
+        header = self.declaration.idempotency_header
+        if header is None or context is None or not context.idempotency_key:
+            return context
+        return replace(context, headers={**context.headers, header: context.idempotency_key})
 
     def to_value(self, raw: Any) -> Json:
         """Return the JSON value of what the function returned; see `conversion.py` for the forms.
@@ -397,12 +435,19 @@ class Tool:
         kind, _, wanted = available.partition(":")
         if kind == "env":
             return None if os.environ.get(wanted) else f"the environment variable `{wanted}` is not set"
+        import shutil  # 2 ms to import
+
         return None if shutil.which(wanted) else f"the command `{wanted}` is not installed"
 
     @property
     def takes_context(self) -> bool:
         """Whether the function wants to know about the call it is in (`ToolContext`)."""
         return bool(self._arguments.contexts) or self.declaration.idempotency is not None
+
+    @property
+    def _key_goes_to(self) -> str | None:
+        header = self.declaration.idempotency_header
+        return self.declaration.idempotency if header is None else f"header:{header}"
 
     @property
     def _is_open(self) -> bool:
@@ -422,6 +467,10 @@ class Tool:
     @functools.cached_property
     def _checker(self) -> Checker:
         return Checker(self._arguments.schema)
+
+    @functools.cached_property
+    def _part_checker(self) -> Checker:
+        return Checker({key: part for key, part in self._arguments.schema.items() if key != "required"})
 
 
 def _listing(function: Callable[..., Any], kind: ResultKind, name: str) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, cast
 
 from toolplan.errors import UsageError
-from toolplan.tools.fields import unknown_field
+from toolplan.tools.fields import field_names, names_its_fields, unknown_field
 from toolplan.tools.tool import Tool
 
 __all__ = ["ToolSet", "ToolSource"]
@@ -19,7 +19,7 @@ class ToolSet:
     """Tools by name. Iterating gives the tools, `in` and `[...]` take names. Sets do not change once made."""
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        """Raise `UsageError` when two different tools have one name, or one's `untrusted` names no field of its result.
+        """Raise `UsageError` when two different tools have one name, or one's declarations name no field of its result.
 
         The same tool given twice counts once.
         """
@@ -33,6 +33,8 @@ class ToolSet:
                 )
             if isinstance(tool.untrusted, tuple) and (problem := unknown_field(tool.returns, tool.untrusted)):
                 raise UsageError(f"`{tool.name}` ({tool.place}): `untrusted` {problem}")
+            if tool.assigns and (problem := _unclear(tool)):
+                raise UsageError(f"`{tool.name}` ({tool.place}): `assigns` {problem}")
 
     @classmethod
     def of(cls, sources: Iterable[ToolSource]) -> ToolSet:
@@ -72,3 +74,14 @@ class ToolSet:
 
     def __repr__(self) -> str:
         return f"<ToolSet {', '.join(self.names)}>"
+
+
+def _unclear(tool: Tool) -> str | None:
+    """Return what is wrong with the fields that a tool assigns itself. The others must be known by name."""
+    if tool.assigns is True:
+        return None
+    if tool.returns is None or not names_its_fields(tool.returns):
+        return "needs a result whose fields are known: give the result a type"
+    known = field_names(tool.returns)
+    unknown = (name for name in tool.assigns or () if name not in known)
+    return next((f"names `{name}`, which is no field of the result" for name in unknown), None)

@@ -11,6 +11,7 @@ import pytest
 
 from toolplan import Agent, Plan, Result, ToolContext, ToolSet, check, parse, run_plan, tool
 from toolplan.agent import AgentEvent, ModelReplied, PlanAccepted
+from toolplan.known import Known
 from toolplan.models import ModelRequest, Reply
 from toolplan.run import EarlyCalls, EarlyDiscarded, EarlyFinished, EarlyStarted, StepFinished, StepStarted
 
@@ -53,6 +54,7 @@ class Desk:
         self.hold = asyncio.Event()
         self.hold.set()
         self.ended: list[str] = []
+        self.has_ended = asyncio.Event()
         self.fail = 0
 
         @tool(reads="file:{path}")
@@ -70,6 +72,7 @@ class Desk:
             finally:
                 self.running -= 1
                 self.ended.append(path)
+                self.has_ended.set()
 
         @tool(writes="file:{path}")
         async def write(path: str, text: str) -> str:
@@ -365,11 +368,7 @@ async def test_a_time_limit_holds_early_too() -> None:
     desk.hold.clear()
     step = json.dumps({"tool_name": "read", "arguments": {"path": "a"}, "timeout_seconds": 0.01, "on_error": "skip"})
 
-    async def until_it_timed_out() -> None:
-        await asyncio.sleep(0.05)
-        assert desk.ended == ["a"]
-
-    model = Writer(["[" + step, until_it_timed_out, "]"])
+    model = Writer(["[" + step, desk.has_ended.wait, "]"])
     result = await Agent(model, desk.tools, answer="none").run("please")
     assert [step.outcome for step in (*result.discarded, *result.steps)] == ["failed", "failed"]
 
@@ -455,7 +454,7 @@ async def test_a_call_is_judged_with_the_steps_that_its_arguments_come_from() ->
     tools = ToolSet.of(desk.tools)
     asked: list[list[str]] = []
 
-    def may_start(plan: Plan, step: str) -> bool:
+    def may_start(plan: Plan, step: str, known: Known) -> bool:
         asked.append([each.id for each in plan.steps])
         assert plan.steps[-1].id == step
         return step != "s5"
@@ -480,3 +479,98 @@ async def test_a_call_is_judged_with_the_steps_that_its_arguments_come_from() ->
     assert asked == [["s1"], ["s2"], ["s1", "s3", "s4"], ["s1", "s3", "s4", "s5"]]
     assert desk.calls == ["read a", "read b", "read b"]
     assert len(early.discarded) == 3
+
+
+async def test_members_of_a_parallel_start_as_they_arrive() -> None:
+    desk = Desk()
+    model = Writer(
+        [
+            '[{"parallel": [' + call("read", "x", path="a"),
+            desk.called("read a"),
+            ", " + call("write", path="b", text="new") + ", " + call("read", "y", path="b") + ", " + call("vault"),
+            settled,
+            "]}, ",
+            settled,
+            call("read", "z", path="c") + ', {"answer": "{x}"}]',
+        ]
+    )
+    desk.files["c"] = "C"
+    seen: list[list[str]] = []
+    model.replies[0].insert(5, lambda: seen_so_far(desk, seen))
+    agent = Agent(model, desk.tools, approve=lambda calls, card: True, policy="declared")
+    result, _ = await answer(agent)
+    assert (result.outcome, result.answer, result.discarded) == ("succeeded", "old", ())
+    assert seen == [["read a"]]
+    assert sorted(desk.calls) == ["read a", "read b", "read c", "vault", "write b"]
+    assert desk.calls.index("write b") < desk.calls.index("read b")
+
+
+async def seen_so_far(desk: Desk, seen: list[list[str]]) -> None:
+    await settled()
+    seen.append(list(desk.calls))
+
+
+async def test_a_member_is_made_once_although_its_parallel_arrives_again_as_a_whole() -> None:
+    desk = Desk()
+    members = [call("read", path=name) for name in ("a", "b", "a")]
+    pieces = ['[{"note": "first"}, {"parallel": [', members[0], ", ", members[1], ", ", members[2], "]}", settled, "]"]
+    result = await Agent(Writer([*pieces]), desk.tools, answer="none").run("please")
+    assert (result.outcome, desk.calls, result.discarded) == ("succeeded", ["read a", "read b", "read a"], ())
+    assert [(step.started_seconds or 0) < 0 for step in result.steps] == [True] * 3
+
+
+async def test_the_rest_of_a_plan_starts_early_with_what_is_known() -> None:
+    desk = Desk()
+    desk.files["a"] = "b"
+    first = "[" + call("read", "x", path="a") + ", " + call("write", path="b", text="new") + ', {"replan": "look"}]'
+    rest: list[Piece] = [
+        "[" + call("read", "y", path="{x}"),
+        desk.called("read b"),
+        settled,
+        ", " + call("write", path="c", text="{y}") + ', {"answer": "{y}"}]',
+    ]
+    result, events = await answer(Agent(Writer([first], rest), desk.tools, policy="declared"))
+    assert (result.outcome, result.answer, result.discarded) == ("succeeded", "new", ())
+    assert desk.calls == ["read a", "write b", "read b", "write c"]
+    assert kinds(events, EarlyFinished, PlanAccepted)[-2:] == ["EarlyFinished", "PlanAccepted"]
+
+
+async def test_what_was_read_for_one_plan_is_read_again_for_the_next() -> None:
+    """The first plan has changed it since, or somebody else has."""
+    desk = Desk()
+    read = call("read", "x", path="a")
+    end = ", " + call("write", path="a", text="new") + ', {"replan": "?"}]'
+    first: list[Piece] = ["[" + read, desk.called("read a"), end]
+    rest: list[Piece] = ["[" + call("read", "y", path="a"), desk.called("read a", 2), ', {"answer": "{x} {y}"}]']
+    result = await Agent(Writer(first, rest), desk.tools, policy="declared").run("please")
+    assert (result.answer, desk.calls) == ("old new", ["read a", "write a", "read a"])
+
+
+async def test_calls_of_a_rest_that_is_refused_are_discarded_and_awaited() -> None:
+    desk = Desk()
+    first = "[" + call("read", "x", path="a") + ', {"replan": "look"}]'
+    rest: list[Piece] = ["[" + call("read", "y", path="b"), desk.called("read b"), ", " + call("nothing_like_it"), "]"]
+    result, _ = await answer(Agent(Writer([first], rest), desk.tools, max_repairs=0))
+    assert result.outcome == "failed"
+    assert [step.arguments for step in result.discarded] == [{"path": "b"}]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_plan_that_somebody_has_is_gone_on_with_early_too() -> None:
+    desk = Desk()
+    rest: list[Piece] = ["[" + call("read", "y", path="b"), desk.called("read b"), ', {"answer": "{y}"}]']
+    agent = Agent(Writer(rest, ["no plan at all"]), desk.tools)
+    steps: Any = [json.loads(call("read", "x", path="a")), {"replan": "look"}]
+    result = await agent.run_plan(steps, request="please")
+    assert (result.answer, desk.calls, result.discarded) == ("B", ["read a", "read b"], ())
+
+
+async def test_the_next_request_of_a_conversation_starts_early_with_what_is_known() -> None:
+    desk = Desk()
+    desk.files["a"] = "b"
+    first = "[" + call("read", "x", path="a") + ', {"answer": "{x}"}]'
+    second: list[Piece] = ["[" + call("read", "y", path="{x}"), desk.called("read b"), ', {"answer": "{y}"}]']
+    talk = Agent(Writer([first], second), desk.tools, policy="declared").conversation()
+    await talk.send("first")
+    result = await talk.send("second")
+    assert (result.answer, desk.calls) == ("B", ["read a", "read b"])

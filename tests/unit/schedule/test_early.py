@@ -9,7 +9,7 @@ import pytest
 from toolplan import ToolSet, tool
 from toolplan.parse import parse
 from toolplan.plan import Plan
-from toolplan.schedule.early import MAX_STEPS, Beginning
+from toolplan.schedule.early import MAX_STEPS, Beginning, in_a_row
 
 
 def tools() -> ToolSet:
@@ -63,6 +63,12 @@ READ = call("read", path="a")
         pytest.param([{"if": "now", "then": [READ]}, READ], "s3", id="not in a branch, but behind it"),
         pytest.param([{"for_each": [1], "as": "i", "do": [READ, {"break": True}]}, READ], "s4", id="behind a loop"),
         pytest.param([{"parallel": [call("write", path="a", text="")]}, READ], "", id="behind a group's change"),
+        pytest.param(
+            [{"parallel": [READ, call("write", path="b", text=""), call("add", a=1, b=2)]}], "s2 s4", id="members"
+        ),
+        pytest.param([{"parallel": [call("write", path="a", text=""), READ]}, READ], "", id="behind another member"),
+        pytest.param([{"parallel": [READ, {"if": "now", "then": [READ]}]}], "s2", id="not in a member's branch"),
+        pytest.param([{"parallel": [READ, {"answer": "x"}]}, READ], "s2", id="behind a member that ends it"),
         pytest.param([READ | {"on_error": {"do": [call("anything")]}}, READ], "s1", id="behind a handler's change"),
         pytest.param([{"ask_model": "?", "data": "1"}, READ, {"let": {"x": "1"}}, READ], "s2 s4", id="behind others"),
     ],
@@ -72,7 +78,7 @@ def test_what_may_be_early(steps: list[Any], early: str) -> None:
     plan = parse(steps, tools=toolset)
     assert isinstance(plan, Plan)
     beginning = Beginning(toolset)
-    assert " ".join(step.id for step in plan.steps if beginning.admits(step)) == early
+    assert " ".join(step.id for step in in_a_row(plan.steps) if beginning.admits(step)) == early
 
 
 def test_only_so_many_steps_are_looked_at() -> None:

@@ -49,7 +49,7 @@ def took(name: str, _: Random) -> float:
 def run(*steps: dict[str, Any], speculate: bool = True, **options: Any) -> Simulation:
     LOG.clear()
     plan = parse(json.dumps(list(steps)), tools=TOOLS)
-    checked: Any = types.SimpleNamespace(plan=plan, tools=TOOLS, known=NOTHING_KNOWN)
+    checked: Any = types.SimpleNamespace(plan=plan, tools=TOOLS, known=NOTHING_KNOWN, programs={})
     return simulate(checked, durations=took, speculate=speculate, **options)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolplan import Agent, Tool, UsageError, tool
+from toolplan import Agent, Tool, ToolContext, UsageError, tool
 
 
 @tool(writes="payments", idempotency="argument:key", retry=3)
@@ -56,10 +56,44 @@ def test_declared_on_a_tool_with_given_schemas_and_taken_back() -> None:
     assert not named.accepts({"q": "x", "key": "y"})
 
 
-@pytest.mark.parametrize("wrong", ["key", "header:Idempotency-Key", 3])
+@pytest.mark.parametrize("wrong", ["key", "header:", "cookie:key", 3])
 def test_anything_else_is_refused(wrong: object) -> None:
     with pytest.raises(UsageError, match="argument:NAME"):
         Tool.of(pay, idempotency=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", ["two words", "Key:", "Schlüssel", "a\nb", "key "])
+def test_a_header_whose_name_cannot_be_sent_is_refused(wrong: str) -> None:
+    with pytest.raises(UsageError, match="has no spaces, accents or colons"):
+
+        @tool(writes="payments", idempotency=f"header:{wrong}")
+        def charge(ctx: ToolContext, to: str) -> str:  # pyright: ignore[reportUnusedFunction]
+            return to
+
+
+def test_a_header_that_nobody_would_send_is_refused() -> None:
+    @tool(writes="payments", idempotency="header:Idempotency-Key")
+    def charge(to: str) -> str:
+        return to
+
+    with pytest.raises(UsageError, match=r"no parameter takes it; add `ctx: ToolContext` and send `ctx\.headers`"):
+        Tool.of(charge)
+
+
+def test_a_header_holds_the_key_of_the_call() -> None:
+    @tool(writes="payments", idempotency="header:Idempotency-Key")
+    def charge(ctx: ToolContext, to: str) -> dict[str, str]:
+        return dict(ctx.headers)
+
+    made = Tool.of(charge)
+    assert made.idempotent
+    assert made.to_json()["idempotency"] == "header:Idempotency-Key"
+    assert made.bind({"to": "a"}, ToolContext(idempotency_key="r:s1"))() == {"Idempotency-Key": "r:s1"}
+    assert made.bind({"to": "a"}, ToolContext())() == {}
+    assert made.bind({"to": "a"})() == {}
+    other = made.changed(idempotency="header:X-Request-Id")
+    assert other.bind({"to": "a"}, ToolContext(idempotency_key="r:s1"))() == {"X-Request-Id": "r:s1"}
+    assert made.changed(idempotency=None).bind({"to": "a"}, ToolContext(idempotency_key="r:s1"))() == {}
 
 
 def test_a_name_that_is_no_parameter_is_refused() -> None:
