@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,10 +19,13 @@ from typing import Any
 from bench.harness import Goal, Listing
 from toolplan import Tool, ToolSet
 from toolplan.parse.formats import FORMATS, BrokenCall, CallPart, CallScanner, Part, read_calls, settled, write_calls
+from toolplan.parse.formats.arguments import json_without
+from toolplan.parse.formats.pythonic import write_call
 
 LONGEST_SECONDS = 1.0
 NEVER = "delete_everything"
 Mutation = Callable[[random.Random, str], str]
+Called = dict[str, Any]
 
 _TEXTS = [
     "Oslo", "北京的天气", "007", "true", "a < b && c", 'say "hi"', "line\nbreak", "```sh\nls\n```", "{x}", "$1 and #E1",
@@ -33,19 +37,66 @@ _BARE = ("qwen_xml", "seed_oss", "glm", "minimax", "deepseek_dsml", "gemma")
 """Formats in which a text may hold the marks of another format as they are."""
 
 
+_PLACES = re.compile(r"(\{\w+\})")
+
+
+def _one_by_one(pattern: str) -> Callable[[list[Called]], str]:
+    """Return how each call is written: `{name}`, `{json}` its arguments, `{call}` all of it, `{python}`, `{named}`."""
+
+    def write(calls: list[Called]) -> str:
+        written: list[str] = []
+        for number, call in enumerate(calls, 1):
+            part = CallPart(number, str(number), call["name"], call["arguments"])
+            arguments = json_without(part.arguments, ("</",))
+            named = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in part.arguments.items())
+            pieces = {
+                "{number}": str(number),
+                "{name}": part.name,
+                "{json}": arguments,
+                "{call}": f'{{"name": "{part.name}", "arguments": {arguments}}}',
+                "{python}": write_call(part, ("</", "```")),
+                "{named}": named,
+            }
+            written.append("".join(pieces.get(piece, piece) for piece in _PLACES.split(pattern)))
+        return "\n".join(written)
+
+    return write
+
+
+_AS_DATA = f'"name": "{NEVER}"'
+"""A call as an object of JSON, which is one wherever else it is carried to."""
+RELATIVES: dict[str, Callable[[list[Called]], str]] = {
+    "tag with a name": _one_by_one('<tool_call name="{name}">\n{json}\n</tool_call>'),
+    "tag with a fence": _one_by_one("<tool_call>\n```json\n{call}\n```\n</tool_call>"),
+    "tag with Python": _one_by_one("<tool_call>{python}</tool_call>"),
+    "tag with a name inside": _one_by_one("<tool_call>{name}\n{json}\n</tool_call>"),
+    "other tag": _one_by_one("<tools>\n{call}\n</tools>"),
+    "numbered actions": _one_by_one("Thought {number}: so\nAction {number}: {name}\nAction Input {number}: {json}"),
+    "named text": _one_by_one("Action: {name}\nAction Input: {named}"),
+    "ReWOO in a line": _one_by_one("Plan: so. #E{number} = {name}[{json}]"),
+    "fenced Python": lambda calls: f"```python\n{write_calls('llama_pythonic', calls)}\n```",
+    "plan behind a thought": lambda calls: f"Thought: so\n{write_calls('llm_compiler', calls)}",
+}
+"""Ways to write calls that are near to a format, and read by `auto`."""
+
+
+def _written(format: str, calls: list[Called]) -> str:
+    return RELATIVES[format](calls) if format in RELATIVES else write_calls(format, calls)
+
+
 def _rehearsed(format: str) -> str:
-    return write_calls(format, [{"name": NEVER, "arguments": {"path": "/"}}])
+    return _written(format, [{"name": NEVER, "arguments": {"path": "/"}}])
 
 
 def corpus(rng: random.Random, count: int) -> list[tuple[str, str]]:
     """Return replies and their formats."""
-    names = list(FORMATS)
+    names = [*FORMATS, *RELATIVES]
     return [(_reply(rng, names[number % len(names)]), names[number % len(names)]) for number in range(count)]
 
 
 def _reply(rng: random.Random, format: str) -> str:
     calls = [_call(rng) for _ in range(rng.choice([1, 1, 2, 3]))]
-    reply = write_calls(format, calls)
+    reply = _written(format, calls)
     if rng.random() < 0.3:
         reply = f"<think>\nPerhaps {_rehearsed(format)} but no.\n</think>\n{reply}"
     elif rng.random() < 0.3 and format not in ("openai", "anthropic", "gemini", "json", "llama_pythonic"):
@@ -58,7 +109,7 @@ def _call(rng: random.Random) -> dict[str, Any]:
     arguments: dict[str, Any] = {"city": rng.choice(_TEXTS), "days": rng.choice([1, -2.5, None, True])}
     kind = rng.randrange(5)
     if kind == 0:
-        arguments["content"] = _rehearsed(rng.choice(list(FORMATS)))
+        arguments["content"] = _rehearsed(rng.choice([*FORMATS, *RELATIVES]))
     elif kind == 1:
         arguments["content"] = {"name": NEVER, "arguments": {"path": "/"}}
     elif kind == 2:
@@ -102,12 +153,12 @@ def run(
         text, format = rng.choice(replies)
         is_cut = rng.random() < 0.2
         damaged = text
-        may_move = "<think>" not in text and not (format in _BARE and NEVER in text)
+        may_move = "<think>" not in text and not (format in _BARE and NEVER in text) and _AS_DATA not in text
         how = [each for each in mutations if may_move or each not in moving]
         times = 1 if "<think>" in text else rng.choice([1, 1, 1, 2, 4])  # one damage leaves one of its marks
         for mutation in [cut] if is_cut else rng.choices(how, k=times):
             damaged = mutation(rng, damaged)
-        read_as = format if rng.random() < 0.5 else "auto"
+        read_as = format if rng.random() < 0.5 and format in FORMATS else "auto"
         reason = "length" if is_cut else rng.choice([None, "stop", "length"])
         tools = rng.choice([None, TOOLS])
         count += 1
@@ -128,7 +179,7 @@ def run(
             faults.append(("slow", repr(damaged[:300])))
     notes = (
         ", ".join(f"{number} {kind}" for kind, number in outcomes.most_common()),
-        f"{len(FORMATS)} formats; slowest {slowest * 1e3:.0f} ms",
+        f"{len(FORMATS)} formats and {len(RELATIVES)} relatives; slowest {slowest * 1e3:.0f} ms",
     )
     table = Listing("replies with tool calls that ended otherwise", ("how", "reply"), tuple(faults[:20]), notes)
     figure = f"{count - len(faults)} of {count} replies gave no call that was not meant"

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from toolplan import Agent, Plan, ToolSet, check, parse, tool
-from toolplan.agent import AgentEvent, PlanAccepted, Replanning
+from toolplan.agent import AgentEvent, ModelAsked, PlanAccepted, Replanning
+from toolplan.agent_events import CallsRequested
 from toolplan.models import ScriptedModel
 from toolplan.run import EarlyStarted
 from toolplan.testing import run_in_written_order
@@ -219,3 +220,62 @@ def test_an_early_start_changes_nothing_in_the_rest_of_a_plan(data: st.DataObjec
         assert result.answer == reference.text
     assert world.cells == expected.cells
     assert world.log == expected.log
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> list[list[tuple[str, dict[str, Any]]]]:
+    """The calls of some turns of a loop."""
+    value, key = st.integers(0, 3), st.sampled_from("abc")
+
+    def call() -> tuple[str, dict[str, Any]]:
+        kind = draw(
+            st.sampled_from(["peek"] * 4 + ["total", "double", "check_even", "poke", "poke", "shift", "anything"])
+        )
+        arguments: dict[str, Any] = {} if kind in ("peek", "total") else {"value": draw(value)}
+        if kind in ("peek", "poke"):
+            arguments["key"] = draw(key)
+        if kind in CHANGING:
+            arguments["again"] = "what was done before is no reason not to"
+        elif draw(st.integers(0, 9)) == 0:
+            arguments["nothing"] = 1  # refused
+        return kind, arguments
+
+    return [[call() for _ in range(draw(st.integers(1, 6)))] for _ in range(draw(st.integers(1, 3)))]
+
+
+def reply_of(calls: Sequence[tuple[str, dict[str, Any]]], is_text: bool, size: int) -> dict[str, Any]:
+    written = [{"name": name, "arguments": arguments} for name, arguments in calls]
+    if not is_text:
+        return {"tool_calls": written}
+    return {"text": "\n".join(f"<tool_call>\n{json.dumps(call)}\n</tool_call>" for call in written), "chunks": size}
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(calls=turns(), is_text=st.booleans(), size=st.integers(1, 60), concurrency=st.sampled_from([1, 2, 64]))
+def test_an_early_start_changes_nothing_in_a_loop(
+    calls: list[list[tuple[str, dict[str, Any]]]], is_text: bool, size: int, concurrency: int
+) -> None:
+    came: list[Any] = []
+    for early_start in (True, False):
+        world, early = World(), list[EarlyStarted]()
+        logs = [json.dumps(world.log)]
+
+        def watch(happened: AgentEvent, world: World = world, early: Any = early, logs: list[str] = logs) -> None:
+            if isinstance(happened, ModelAsked):
+                logs.append(json.dumps(world.log))
+            if isinstance(happened, EarlyStarted):
+                early.append(happened)
+            if isinstance(happened, EarlyStarted | CallsRequested):
+                assert json.dumps(world.log) == logs[-1], "an effect before the turn was whole"
+
+        model = ScriptedModel([*(reply_of(turn, is_text, size) for turn in calls), "done"])
+        settings: dict[str, Any] = {"policy": "declared", "mode": "loop", "max_concurrency": concurrency}
+        agent = Agent(model, world.tools(), early_start=early_start, **settings)
+        result = asyncio.run(agent.run("please", watch=watch))
+        assert not {call.tool for call in early} & CHANGING
+        assert early_start or not early
+        steps = [(s.id, s.tool, s.arguments, s.outcome, s.result, s.error, s.attempts) for s in result.steps]
+        came.append((result.outcome, result.answer, result.error, steps, world.cells, world.log))
+        if early_start:
+            event(f"early calls taken in a loop: {min(len(early) - len(result.discarded), 3)}")
+    assert came[0] == came[1]

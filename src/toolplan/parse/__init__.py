@@ -14,16 +14,20 @@ from typing import Literal
 from toolplan.diagnostics import Place, Source
 from toolplan.diagnostics import reading as say
 from toolplan.errors import PlanRejected
+from toolplan.parse.announcing import Matter
+from toolplan.parse.bare_arguments import with_fitted_arguments
 from toolplan.parse.extract import MAX_CHARACTERS, MAX_DATA_CHARACTERS, Text, extract, whole_plan
 from toolplan.parse.json_notation import read_json_plan
 from toolplan.parse.json_text import MAX_LEVELS
 from toolplan.parse.marked import find_marked_calls
+from toolplan.parse.meant import UNCLEAR, how_meant
 from toolplan.parse.python_notation import read_program
 from toolplan.parse.python_notation.finding import (
     find_bare_program,
     find_likely_program,
     find_meant_program,
     find_program,
+    words_around,
 )
 from toolplan.parse.reading import CannotPlan, Prose, Reading
 from toolplan.plan import Plan
@@ -41,6 +45,7 @@ def parse(
     name: str = "plan",
     asked_for: Literal["json", "python"] | None = None,
     first_step: int = 1,
+    request: str = "",
 ) -> Reading:
     """Return what a model's reply is: a `Plan`, an answer in `Prose`, or `CannotPlan`.
 
@@ -54,9 +59,14 @@ def parse(
     `"json"` a program has to be the whole reply, for `"python"` any fence for Python counts.
     `first_step` is the number of the first step of a plan that goes on after others.
 
+    A plan that the words around it refuse, quote or ask leave for is prose. Where they leave it open whether it is
+    meant, the plan says so in its `repairs`; words that only announce a plan are told by what they speak of: the plan,
+    the tools and the user's `request`.
+
     Raises `PlanRejected` with all problems of reading, in source order, whatever the reply is.
     """
     names = tools.names if isinstance(tools, ToolSet) else tools or ()
+    matter = Matter(tools or (), request)
     is_data = not isinstance(reply, str)
     text = _as_text(reply, name) if is_data else reply
     if is_data and len(text) > MAX_DATA_CHARACTERS:
@@ -66,28 +76,55 @@ def parse(
         program = find_program(text, names, name) or find_likely_program(text, name)
         if program is None:
             raise PlanRejected([say.no_plan(Place(start=0, end=1), notation)], Source(text, name))
-        return _read_program(program, tools, first_step)
+        reading = _judged(text, program, tools, first_step, matter)
+        if isinstance(reading, Prose):
+            raise PlanRejected([say.no_plan(Place(start=0, end=1), notation)], Source(text, name))
+        return reading
     if (whole := whole_plan(text, names, name, MAX_DATA_CHARACTERS if is_data else MAX_CHARACTERS)) is not None:
-        return read_json_plan(whole, names, first_step)
+        return read_json_plan(with_fitted_arguments(whole, tools), names, first_step)
     if notation == "auto" and (program := find_bare_program(text, names, name)) is not None:
         return _read_program(program, tools, first_step)
-    if notation == "auto" and (marked := find_marked_calls(text, tools, name, first_step)) is not None:
+    if notation == "auto" and (marked := find_marked_calls(text, tools, name, first_step, matter)) is not None:
         if isinstance(marked, Prose):
             return marked
         reading = read_json_plan(marked, names, first_step)
         return replace(reading, notation="calls") if isinstance(reading, Plan) else reading
-    found = extract(text, names, name)
+    found = extract(text, names, name, matter)
     if not isinstance(found, Text):
-        return read_json_plan(found, names, first_step)
+        return read_json_plan(with_fitted_arguments(found, tools), names, first_step)
     if notation == "json":
         raise PlanRejected([say.no_plan(Place(start=0, end=1), notation)], Source(text, name))
     if asked_for == "python":
         program = find_program(text, names, name)
     else:
         program = find_meant_program(text, names, name, lead_in=asked_for is None)
-    if program is not None:
-        return _read_program(program, tools, first_step)
-    return Prose(found.text.strip())
+    return (
+        Prose(found.text.strip()) if program is None else _judged(text, program, tools, first_step, matter, found.text)
+    )
+
+
+def _judged(
+    reply: str,
+    program: Source,
+    tools: ToolSet | Collection[str] | None,
+    first_step: int,
+    matter: Matter,
+    prose: str = "",
+) -> Reading:
+    """Return the reading of a program in a reply after the verdict of the words around it; `prose` is what is left.
+
+    That something cannot be done needs no leave.
+    """
+    meaning = how_meant(*words_around(reply, program.text), matter.also(program.text))
+    try:
+        reading = _read_program(program, tools, first_step)
+    except PlanRejected:
+        if meaning == "spoken of":
+            return Prose(prose.strip())
+        raise
+    if meaning == "meant" or not isinstance(reading, Plan):
+        return reading
+    return Prose(prose.strip()) if meaning == "spoken of" else replace(reading, repairs=(UNCLEAR, *reading.repairs))
 
 
 def _read_program(program: Source, tools: ToolSet | Collection[str] | None, first_step: int) -> Reading:

@@ -10,8 +10,9 @@ goes on behind it. Among the values found, those that look like a plan count:
 - none: the reply is text (an answer, or a program in another notation), unless it is JSON and nothing else.
 
 A bracket glued to something else (`call(payload={...`) is data of that, not a plan, and neither is what the words
-around it refuse, ask about or give as an example (see `meant.py`). Text that begins like a plan and
-then breaks is never passed over: nothing runs beside a plan that could not be read.
+around it refuse, ask about or give as an example (see `meant.py`); where the words leave that open, the plan says so in
+its repairs. Text that begins like a plan and then breaks is never passed over: nothing runs beside a plan that could
+not be read.
 """
 
 from __future__ import annotations
@@ -23,14 +24,19 @@ from dataclasses import dataclass, field
 
 from toolplan.diagnostics import Diagnostic, Place, Source
 from toolplan.diagnostics import reading as say
+from toolplan.diagnostics.formats import broken_call
 from toolplan.errors import PlanRejected
+from toolplan.parse.announcing import Matter
+from toolplan.parse.formats.bare_calls import bare_calls
+from toolplan.parse.formats.bare_values import VALUE_BEGINS, VALUE_ENDS
 from toolplan.parse.formats.invented import RESULT_MARKS
 from toolplan.parse.formats.scan import call_in
 from toolplan.parse.formats.scanner import QUOTES, call_marks
 from toolplan.parse.json_text import Decoded, Unacceptable, Unreadable, decode, describe
-from toolplan.parse.meant import is_meant
+from toolplan.parse.meant import UNCLEAR, Meaning, how_meant
 from toolplan.parse.mend import Damage, mend
 from toolplan.parse.spellings import ANNOTATIONS, ANSWER, CALL, IF, LET, NOTE, PLAN, find_kind, fold
+from toolplan.parse.tool_names import meant_tool
 from toolplan.values import Json
 
 __all__ = ["MAX_CHARACTERS", "MAX_DATA_CHARACTERS", "JsonPlan", "Text", "extract", "whole_plan"]
@@ -89,17 +95,19 @@ def whole_plan(
     return JsonPlan(value, Source(reply, name, start, json=True), decoded.faults, decoded.repairs)
 
 
-def extract(reply: str, tools: Collection[str] = (), name: str = "plan") -> JsonPlan | Text:
+def extract(
+    reply: str, tools: Collection[str] = (), name: str = "plan", matter: Matter | None = None
+) -> JsonPlan | Text:
     """Return the JSON plan somewhere in `reply`, or its text when there is none.
 
     `tools` are the names of the tools, if they are known: they help to tell a call from any other object with a name.
-    Raises `PlanRejected` for a plan that is cut off, damaged or not the only one, for JSON that is no plan, and for an
-    empty reply.
+    `matter` is what else is known of what the plan is about. Raises `PlanRejected` for a plan that is cut off, damaged
+    or not the only one, for JSON that is no plan, and for an empty reply.
     """
     if len(reply) > MAX_CHARACTERS:
         place = Place(start=0, end=1)
         raise _rejected(say.too_large(place, "characters", MAX_CHARACTERS, len(reply)), reply, name)
-    return _Walk(reply, tools, name).run()
+    return _Walk(reply, tools, name, matter or Matter(tools)).run()
 
 
 def _rejected(diagnostic: Diagnostic, text: str, name: str) -> PlanRejected:
@@ -135,6 +143,9 @@ _BETWEEN_STEPS = re.compile(r"[\s,;]*\Z")
 _FENCE_AROUND = re.compile(r"(?<![`~])(?:```++|~~~++)[ \t]*[\w+#.-]*[ \t]*\n?\s*\Z|\A\s*(?:```+|~~~+)[ \t]*(?:\n|\Z)")
 _INDENTED = re.compile(r"\n[ \t]*\n(?: {4}|\t)[ \t]*\Z")
 """A blank line and then one of indented code."""
+_CLOSING_MARK = re.compile(r"\A\s*</[\w:|]+>")
+_KEY_BEFORE = re.compile(r"""([\w.\-]+)["'”][ \t]*[:：]\s*\Z""")
+_KEY_REACH, _TAG_REACH = 60, 160
 _MARK_REACH = 80
 """So far before a value a mark for calls, with white space behind it, is looked for."""
 _INVISIBLE = "\ufeff \t\r\n"
@@ -161,6 +172,7 @@ class _Walk:
     reply: str
     tools: Collection[str]
     name: str
+    matter: Matter
     values: list[_Value] = field(default_factory=list[_Value])
     has_program: bool = False
     """Whether there is a fenced program in another notation."""
@@ -174,6 +186,8 @@ class _Walk:
     """`closed` or `open` when there was any."""
     invented: int = 0
     """Where the first result stands that the model has invented. Known when the walk is over."""
+    meaning: Meaning = "meant"
+    """What the words around the plan leave of it."""
     failures: int = 0
     """How often a bracket was taken for the beginning of a value in vain."""
 
@@ -291,12 +305,17 @@ class _Walk:
         )
         self.invented = self._invented()
         plans = [v for v in self.values if (alone or not v.glued) and self._is_plan(v, alone)]
+        if not alone and (data := next((plan for plan in plans if self._in_tags(plan)), None)) is not None:
+            problem = "a value between tags stands outside of any call"
+            place = Place(start=data.start, end=data.start + 1)
+            raise _rejected(broken_call(place, None, problem), self.reply, self.name)
         damage = self.damage or (self.gap if not plans else None)
         if damage is not None:
             raise _rejected(_worded(damage, self.reply), self.reply, self.name)
         if not plans:
             return self._text(self.values[0] if alone else None)
-        if self._has_prose() and not self._is_meant(plans):
+        self.meaning = self._how_meant(plans) if self._has_prose() else "meant"
+        if self.meaning == "spoken of":
             return self._text(None)
         if len(plans) > 1:
             if self._are_lines(plans):
@@ -311,12 +330,19 @@ class _Walk:
             raise _rejected(problem, self.reply, self.name)
         return self._plan(plans[-1])
 
-    def _is_meant(self, plans: list[_Value]) -> bool:
-        """Whether the words around the plans leave them standing. That something cannot be done needs no leave."""
+    def _how_meant(self, plans: list[_Value]) -> Meaning:
+        """Return what the words around the plans leave of them. That something cannot be done needs no leave."""
         if all(isinstance(plan.decoded.value, dict) and "cannot" in plan.decoded.value for plan in plans):
-            return True
+            return "meant"
         start = max((value.end for value in self.values if value.end <= plans[0].start), default=0)
-        return is_meant(self._said(start, plans[0].start), self._said(plans[-1].end, None))
+        before, behind = self._said(start, plans[0].start), self._said(plans[-1].end, None)
+        mark = next((mark for mark in call_marks().marks if before.rstrip().endswith(mark)), None)
+        if mark is not None:  # marks of a format around a whole plan
+            before, behind = before.rstrip().removesuffix(mark), _CLOSING_MARK.sub("", behind)
+        meaning = how_meant(before, behind, self.matter.also(self.reply[plans[0].start : plans[0].end]))
+        gaps = [self._said(left.end, right.start) for left, right in itertools.pairwise(plans)]
+        is_more = start > 0 or any(_BETWEEN_STEPS.match(gap) is None for gap in gaps)
+        return "unclear" if meaning == "meant" and is_more else meaning
 
     def _said(self, start: int, end: int | None) -> str:
         """Return what the reply says between two places: no thinking, and not the fence around a plan."""
@@ -330,9 +356,19 @@ class _Walk:
 
     def _is_plan(self, found: _Value, alone: bool) -> bool:
         value = found.decoded.value
-        if not alone and (found.start > self.invented or self._is_quoted(found)):
+        if not alone and (found.start > self.invented or self._is_quoted(found) or self._has_key(found)):
             return False
         return _is_plan(value, self.tools, alone=alone) or _is_broken_plan(value, self.tools, found.fenced or alone)
+
+    def _has_key(self, found: _Value) -> bool:
+        """Whether a key that no list of steps has stands before the value: it is data of something damaged."""
+        key = _KEY_BEFORE.search(self.reply, max(0, found.start - _KEY_REACH), found.start)
+        return key is not None and PLAN.canonical(key[1]) != "steps"
+
+    def _in_tags(self, found: _Value) -> bool:
+        """Whether the value stands in the tags that some format has around a bare value."""
+        before = max(0, found.start - _TAG_REACH)
+        return bool(VALUE_BEGINS.search(self.reply, before, found.start) or VALUE_ENDS.match(self.reply, found.end))
 
     def _invented(self) -> int:
         """Return where the first result of a tool begins that the model has written itself, outside of any value."""
@@ -349,10 +385,10 @@ class _Walk:
     def _is_quoted(self, found: _Value) -> bool:
         """Whether the value stands behind a mark for calls that a format's reader has taken for text."""
         before = self.reply[max(0, found.start - _MARK_REACH) : found.start].rstrip()
-        mark = next((mark for mark in call_marks().marks if before.endswith(mark)), None)
-        if mark is None:
+        marks = call_marks().marks
+        if not before.endswith(marks):
             return False
-        before = before[: -len(mark)]
+        before = before.removesuffix(next(mark for mark in marks if before.endswith(mark)))
         is_code = _INDENTED.search(before) is not None
         return call_in(found.decoded.value) is not None or before[-1:] in QUOTES or is_code
 
@@ -383,6 +419,7 @@ class _Walk:
         text = "[" + ",\n".join(plan.mended or self.reply[plan.start : plan.end] for plan in plans) + "]"
         decoded = decode(text)
         repairs = [
+            *self._doubts(),
             "read steps that stood one behind the other as one list",
             *(r for plan in plans for r in plan.repairs),
         ]
@@ -391,13 +428,16 @@ class _Walk:
 
     def _plan(self, value: _Value) -> JsonPlan:
         text = self.reply
-        repairs = (*value.repairs, *value.decoded.repairs)
+        repairs = (*self._doubts(), *value.repairs, *value.decoded.repairs)
         if value.mended is not None:
             text = text[: value.start] + value.mended + text[value.end :]
         if "\ufeff" in text[: value.start]:
             repairs = ("left out a byte order mark", *repairs)
         source = Source(text, self.name, value.start, json=True)
         return JsonPlan(value.decoded.value, source, value.decoded.faults, repairs)
+
+    def _doubts(self) -> tuple[str, ...]:
+        return (UNCLEAR,) if self.meaning == "unclear" else ()
 
 
 def _worded(damage: Damage, text: str) -> Diagnostic:
@@ -413,6 +453,8 @@ def _worded(damage: Damage, text: str) -> Diagnostic:
 
 def _is_plan(value: Json, tools: Collection[str], *, alone: bool) -> bool:
     """Whether a JSON value is meant as a plan, judged by its keys. `alone`: there is nothing else in the reply."""
+    if _is_wrapped_call(value, tools, alone=alone):
+        return True
     if isinstance(value, list):
         return any(isinstance(item, dict) and _is_step(item, tools, alone) for item in value)
     if not isinstance(value, dict):
@@ -427,6 +469,17 @@ def _is_plan(value: Json, tools: Collection[str], *, alone: bool) -> bool:
     if _is_plan(steps, tools, alone=alone):
         return True
     return alone and bool(given.keys() & {"answer", "cannot", "steps"})
+
+
+def _is_wrapped_call(value: Json, tools: Collection[str], *, alone: bool) -> bool:
+    """Whether a value is calls in the wrapping of an API that is not among the spellings of a step."""
+    first = value[0] if isinstance(value, list) and value else value
+    if not isinstance(first, dict) or not any(
+        isinstance(first.get(key), dict) for key in ("function_call", "tool_call")
+    ):
+        return False
+    calls = bare_calls(value)
+    return bool(calls) and (alone or all(meant_tool(name, tools) for name, _, _ in calls))
 
 
 def _is_broken_plan(value: Json, tools: Collection[str], fenced: bool) -> bool:

@@ -124,6 +124,8 @@ class Parts:
         """Return the name of a step's value. A label serves when expressions can use it and nothing better is there."""
         if "result_variable" in given:
             key, value = given["result_variable"]
+            if isinstance(value, str) and is_name(value):
+                return value
             return self.name(value, place.child(key), key)
         label = given["id"][1] if "id" in given else None
         name = _undecorated(label) if isinstance(label, str) else ""
@@ -195,12 +197,11 @@ class Parts:
 
     def fields(self, value: dict[str, Json], place: Place) -> Fields:
         """Return an object of templates, such as the arguments of a call."""
-        path = place.path
-        plain = self.references is None
+        references = self.references is not None
         found: list[tuple[str, Template]] = []
         for key, item in value.items():
-            at = Place((*path, key))
-            if plain and isinstance(item, str) and "{" not in item and "}" not in item:  # what most arguments are
+            at = place.child(key)
+            if _is_constant(item, references):  # what most arguments are
                 found.append((key, Literal(item, at)))
             else:
                 found.append((key, self.template(item, at)))
@@ -355,8 +356,14 @@ def _is_constant(value: Json, references: bool) -> bool:
     if isinstance(value, str):
         return "{" not in value and "}" not in value and not (references and ("$" in value or "#E" in value))
     if isinstance(value, dict):
-        return not _is_marked(value) and all(_is_constant(item, references) for item in value.values())
-    return not isinstance(value, list) or all(_is_constant(item, references) for item in value)
+        if _is_marked(value):
+            return False
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:  # a loop, for a generator costs more than the question
+            if not _is_constant(item, references):
+                return False
+    return True
 
 
 def _whole(value: Json) -> int | None:

@@ -87,7 +87,7 @@ def decode(text: str, start: int = 0) -> Decoded:
         else:
             repairs.append(f"read the key `{key}` once, which one object has twice with the same value")
     written = text[start:end]
-    if "\\ud" in written or "\\uD" in written or not is_text(written):
+    if ("\\u" in written and ("\\ud" in written or "\\uD" in written)) or not is_text(written):
         faults += _broken_characters(value)
     return Decoded(value, end, tuple(faults), tuple(dict.fromkeys(repairs)))
 
@@ -167,8 +167,8 @@ def _is_deeper_than(value: Json, levels: int) -> bool:
         layer = [
             inner
             for outer in layer
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, (list, dict))
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) is dict or type(inner) is list
         ]
     return bool(layer)
 

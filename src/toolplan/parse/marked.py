@@ -14,9 +14,12 @@ from collections.abc import Collection, Sequence
 from toolplan.diagnostics import Source
 from toolplan.errors import PlanRejected
 from toolplan.expressions import ExpressionError, parse_expression
+from toolplan.parse.announcing import Matter
+from toolplan.parse.called import how_called
 from toolplan.parse.extract import JsonPlan
 from toolplan.parse.formats.parts import BrokenCall, CallPart, TextPart, settled
 from toolplan.parse.formats.scanner import CallScanner, call_marks
+from toolplan.parse.meant import UNCLEAR
 from toolplan.parse.naming import is_name
 from toolplan.parse.reading import Prose
 from toolplan.tools import ToolSet
@@ -37,9 +40,13 @@ _MESSAGES = {'"tool_use"': "anthropic", '"functionCall"': "gemini"}
 
 
 def find_marked_calls(
-    reply: str, tools: ToolSet | Collection[str] | None, name: str, first_step: int = 1
+    reply: str,
+    tools: ToolSet | Collection[str] | None,
+    name: str,
+    first_step: int = 1,
+    matter: Matter | None = None,
 ) -> JsonPlan | Prose | None:
-    """Return the plan of the calls that stand in `reply` between a format's marks; None when there are none.
+    """Return the plan of the calls that stand in `reply` between a format's marks; None when none is meant.
 
     `Prose` is the final answer of a reply that is written in such a format and makes no call. Raises `PlanRejected`
     when one of the calls cannot be read: a plan runs whole or not at all.
@@ -60,9 +67,13 @@ def find_marked_calls(
         if all(diagnostic.code == "TP134" for diagnostic in broken):
             return None  # marks around something else, perhaps a plan
         raise PlanRejected(broken, Source(reply, name))
+    meaning = how_called(parts, matter or Matter(tools or ()))
+    if meaning == "spoken of":
+        return None
     sound = [part for part in calls if isinstance(part, CallPart)]
     steps = _steps(sound, scanner.formats, first_step)
-    repairs = tuple(dict.fromkeys(repair for call in sound for repair in call.repairs))
+    doubts = (UNCLEAR,) if meaning == "unclear" else ()
+    repairs = tuple(dict.fromkeys((*doubts, *(repair for call in sound for repair in call.repairs))))
     text = json.dumps(steps, ensure_ascii=False, indent=1)
     return JsonPlan(steps, Source(text, name, 0, json=True), (), repairs)
 

@@ -17,6 +17,8 @@ import json
 import re
 from dataclasses import dataclass, field
 
+from toolplan.patterns import late_pattern
+
 __all__ = ["Damage", "Mended", "mend"]
 
 
@@ -47,7 +49,7 @@ class Damage:
 MAX_QUOTES = 40
 """More bare quotes than this in one text are not read as part of it."""
 
-_TOKEN = re.compile(
+_TOKEN = late_pattern(
     r"""
       (?P<space>[\s\ufeff\u200b]+)
     | (?P<comment>//[^\n]*+ | /\*(?:[^*]++|\*(?!/))*+\*/ | \#[^\n]*+)
@@ -61,17 +63,17 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z")
+_NUMBER = late_pattern(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z")
 _CONSTANTS = {"true": "true", "false": "false", "null": "null", "NaN": "NaN", "Infinity": "Infinity"}
 _CONSTANTS["-Infinity"] = "-Infinity"
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
-_QUOTE = re.compile(r'\\.|"|\n', re.DOTALL)
-_AFTER_VALUE = re.compile(r"\s*(?:[,，}\]]|\Z|//|/\*|\#|\n\s*\")")
-_STRUCTURE = re.compile(r'"\s*[:{\[]|[:{\[,]\s*"')
-_ANOTHER_TEXT = re.compile(r'\s*"')
-_JOINT = re.compile(r"\s|\W*\Z|[-+*/%&|.,;<>=?~^].*[-+*/%&|.,;<>=?~^(\[]\Z", re.DOTALL)
+_QUOTE = late_pattern(r'\\.|"|\n', re.DOTALL)
+_AFTER_VALUE = late_pattern(r"\s*(?:[,，}\]]|\Z|//|/\*|\#|\n\s*\")")
+_STRUCTURE = late_pattern(r'"\s*[:{\[]|[:{\[,]\s*"')
+_ANOTHER_TEXT = late_pattern(r'\s*"')
+_JOINT = late_pattern(r"\s|\W*\Z|[-+*/%&|.,;<>=?~^].*[-+*/%&|.,;<>=?~^(\[]\Z", re.DOTALL)
 """Between two quotes it joins two texts, as in `"a" + "b"`, rather than being quoted itself."""
-_AFTER_KEY = re.compile(r"\s*[:：]")
+_AFTER_KEY = late_pattern(r"\s*[:：]")
 
 
 def mend(text: str, start: int) -> Mended | Damage:
@@ -354,5 +356,5 @@ class _Mender:
         return Damage("cut", at, "the text ends before the plan does", open=tuple(still_open))
 
 
-_SPECIAL = re.compile(r'\\u[0-9a-fA-F]{4}|\\.|["\x00-\x1f]', re.DOTALL)
+_SPECIAL = late_pattern(r'\\u[0-9a-fA-F]{4}|\\.|["\x00-\x1f]', re.DOTALL)
 _ESCAPES = frozenset(("\\" + ch) for ch in '"\\/bfnrt')

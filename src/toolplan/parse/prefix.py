@@ -20,8 +20,9 @@ from toolplan.errors import PlanRejected
 from toolplan.parse.json_notation import StepReader
 from toolplan.parse.python_notation import read_program
 from toolplan.parse.streaming import PlanStream
-from toolplan.plan import Plan, Step
+from toolplan.plan import Parallel, Plan, Step
 from toolplan.tools import ToolSet
+from toolplan.values import Json
 
 __all__ = ["PlanPrefix"]
 
@@ -29,8 +30,13 @@ MAX_STATEMENTS = 200
 """A program is read again from its beginning with each statement, so only so many of them are."""
 MAX_FAILURES = 200
 """The open statement is tried again with each line, so only so many lines are."""
+MAX_CHARACTERS = 2_000_000
+"""So much is read again in all, whatever the number of lines."""
+MAX_MEMBERS = 64
+"""Behind so many steps, and of a `parallel` with more members, members are not read before it is complete: all that
+stands before a member is read again with it."""
 
-_LEAD_IN = re.compile(r"\A\s*(?:<(think\w*|reasoning)>(?:.*?</\1>|.*\Z)\s*)?", re.DOTALL | re.IGNORECASE)
+_THINKING = re.compile(r"<(think\w*|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"^```(?:python3?|py|tool_code)[ \t]*\n", re.MULTILINE | re.IGNORECASE)
 _BARE = re.compile(r"[^\W\d]\w*(?:\s*:\s*\w+)?\s*=(?!=)|[^\W\d]\w*\(|await\b|#")
 _COMPOUND = re.compile(r"(?:for|while|if|with|try|def|async|class|match|import|from)\b|@")
@@ -50,11 +56,21 @@ class PlanPrefix:
         """Take in the next piece of the reply and return the steps that it completes."""
         return self._steps.feed(text)
 
+    def members(self) -> Parallel | None:
+        """Return the `parallel` that is arriving, as far as its members are complete; None if it is not that.
+
+        Only after a piece that completed one of them.
+        """
+        return self._steps.members()
+
 
 class _JsonSteps:
     def __init__(self, tools: ToolSet, first_step: int) -> None:
         self._stream = PlanStream()
+        self._names, self._first_step = tools.names, first_step
         self._reader = StepReader(tools.names, first_step)
+        self._values: list[Json] = []
+        self._members = 0
 
     def feed(self, text: str) -> Sequence[Step]:
         found: list[Step] = []
@@ -64,7 +80,23 @@ class _JsonSteps:
                 self._stream.is_done = True
                 break
             found.append(step)
+            self._values.append(value)
+            self._members = 0
         return found
+
+    def members(self) -> Parallel | None:
+        if self._stream.is_done or len(self._values) > MAX_MEMBERS:
+            return None
+        value = self._stream.members()
+        members = value.get("parallel") if isinstance(value, dict) else None
+        if not isinstance(members, list) or not self._members < len(members) <= MAX_MEMBERS:
+            return None
+        self._members = len(members)
+        reader = StepReader(self._names, self._first_step)  # another one, for the step will be read again as a whole
+        for earlier in self._values:
+            reader.read(earlier)
+        step = reader.read(value)
+        return step if isinstance(step, Parallel) else None
 
 
 class _ProgramSteps:
@@ -74,17 +106,25 @@ class _ProgramSteps:
         self._tools = tools
         self._first_step = first_step
         self._parameters = {tool.name: list(tool.parameters["properties"]) for tool in tools}
-        self._text = ""  # arrived, but not taken into the program
+        self._pieces: list[str] = []  # arrived, without a line end
+        self._text = ""  # before them, not taken into the program: the beginning of a line, if it has begun
+        self._closing = ""  # before it has begun: the end of the thinking that is open
+        self._is_first = True  # nothing but white space and thinking was there before
         self._program: list[str] = []
         self._open: list[str] = []  # the lines of the statement that may not be complete
         self._has_begun = self._is_done = False
         self._failures = 0
+        self._read_again = 0
         self._count = 0
 
     def feed(self, text: str) -> Sequence[Step]:
-        self._text += text
-        if "\n" not in text or self._is_done:
+        if self._is_done:
             return ()
+        self._pieces.append(text)
+        if "\n" not in text:
+            return ()
+        self._text += "".join(self._pieces)
+        self._pieces = []
         if not self._has_begun and not self._begins():
             return ()
         *lines, self._text = self._text.split("\n")
@@ -95,17 +135,38 @@ class _ProgramSteps:
                 break
         return found
 
+    def members(self) -> Parallel | None:
+        return None  # members of a program are expressions of one statement, which arrives as a whole
+
     def _begins(self) -> bool:
-        """Whether the program begins in the text that is there; then the text before it is left out."""
-        lead_in = _LEAD_IN.match(self._text)
-        at = lead_in.end() if lead_in else 0
-        if fence := _FENCE.search(self._text, at):
-            at = fence.end()
-        elif not _BARE.match(self._text, at):
+        """Whether the program begins in the text that is there. What stands before it is never looked at again."""
+        if self._is_first and not self._passes_thinking():
             return False
-        self._text = self._text[at:]
-        self._has_begun = True
-        return True
+        if self._is_first and _BARE.match(self._text):
+            self._has_begun = True
+        elif fence := _FENCE.search(self._text):
+            self._text = self._text[fence.end() :]
+            self._has_begun = True
+        else:
+            self._text = self._text[self._text.rfind("\n") + 1 :]
+        self._is_first = False
+        return self._has_begun
+
+    def _passes_thinking(self) -> bool:
+        """Leave out white space and thinking; return whether a whole line of something else follows."""
+        text = self._text.lstrip()
+        if not self._closing and (opening := _THINKING.match(text)):
+            self._closing = f"</{opening[1].lower()}>"
+            text = text[opening.end() :]
+        if self._closing:
+            end = text.lower().find(self._closing)
+            if end < 0:
+                self._text = text[-len(self._closing) :]
+                return False
+            text = text[end + len(self._closing) :].lstrip()
+            self._closing = ""
+        self._text = text
+        return "\n" in text
 
     def _line(self, line: str) -> Sequence[Step]:
         if not self._open:
@@ -116,11 +177,15 @@ class _ProgramSteps:
                 self._is_done = True
                 return ()
         self._open.append(line)
+        statement = "".join(self._open)
+        self._read_again += len(statement)
         try:
-            ast.parse("".join(self._open))
+            if self._read_again > MAX_CHARACTERS:
+                raise MemoryError
+            ast.parse(statement)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self._failures += 1
-            self._is_done = self._failures > MAX_FAILURES
+            self._is_done = self._failures > MAX_FAILURES or self._read_again > MAX_CHARACTERS
             return ()
         self._program += self._open
         self._open = []
@@ -129,6 +194,7 @@ class _ProgramSteps:
     def _read(self) -> Sequence[Step]:
         """Return the steps that the newest statement adds. An answer at the end keeps the last line what it is."""
         source = Source("".join([*self._program, "answer('')\n"]))
+        self._read_again += len(source.text)
         try:
             plan = read_program(source, self._tools.names, self._parameters, first_step=self._first_step)
         except PlanRejected:

@@ -371,7 +371,7 @@ def find_kind(step: Mapping[str, object]) -> tuple[list[Kind], bool]:
             sure.append(kind)
     if len(sure) > 1:
         sure = _settle(sure, step)
-    elif sure == [IF] and _is_guarded_call(step):
+    elif sure and sure[0] is IF and _is_guarded_call(step):
         sure = [CALL]
     if sure:
         return sure, True

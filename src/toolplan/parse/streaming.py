@@ -34,6 +34,7 @@ _MARK = re.compile(r'("(?:[^"\\]++|\\.)*+)("?)|([\[{])|([\]}])', re.DOTALL)
 _REST_OF_STRING = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _STRING, _OPEN = 2, 3
 """The group that was matched last, by what was found."""
+_PARALLEL = re.compile(r'\{\s*"parallel"\s*:\s*\[')
 _LONGEST_KEY = 40
 _NOTHING = -1
 
@@ -71,15 +72,31 @@ class PlanStream:
                 at = self._walk(text, at, steps)
         return steps
 
+    def members(self) -> Json:
+        """Return the `parallel` that is open with those of its members that are complete, if these are more by now."""
+        if not self._list or self._step == _NOTHING or self._end_of_member == self._told_member:
+            return None
+        self._told_member = self._end_of_member
+        text = "".join(self._step_text)[: self._end_of_member]
+        if not _PARALLEL.match(text):
+            return None
+        try:
+            return json.loads(f"{text}]}}")
+        except (ValueError, RecursionError):
+            return None
+
     def _begin(self, *, inside: bool) -> None:
         self._inside = inside
         self._in_string = self._in_escape = False
         self._key = ""  # the last string outside of any step: before a bracket, its key
-        self._depth = 0
-        self._wrappers = 0  # how many of the open brackets are objects around the list of steps
+        self._depth: int = 0
+        self._wrappers: int = 0  # how many of the open brackets are objects around the list of steps
         self._list = 0  # the depth inside the list of steps; 0: not found
-        self._step = _NOTHING  # the depth around the step that is open
+        self._step: int = _NOTHING  # the depth around the step that is open
         self._step_text: list[str] = []
+        self._length = 0  # of these texts
+        self._end_of_member = 0  # how much of them is there when the last object in a list of the step has ended
+        self._told_member = 0  # the same for the last one that was told
 
     def _look(self, text: str) -> int:
         """Return where the next plan may begin, or the end of the text."""
@@ -135,10 +152,13 @@ class PlanStream:
                     if self._depth == self._step:
                         self._step_text.append(text[start : match.end()])
                         self._finish_step(steps)
+                    elif self._step != _NOTHING and self._depth == self._step + 2:
+                        self._end_of_member = self._length + match.end() - start
                     if self.is_done or self._depth < max(1, self._list):
                         return self._leave(match.end())
         if self._step != _NOTHING:
             self._step_text.append(text[start:])
+            self._length += len(text) - start
         return len(text)
 
     def _opens_step(self, bracket: str) -> bool:
@@ -147,6 +167,7 @@ class PlanStream:
             if self._step != _NOTHING or self._depth != self._list or bracket != "{":
                 return False
             self._step = self._depth
+            self._length = self._end_of_member = self._told_member = 0
             return True
         if self._depth != self._wrappers or (self._depth and PLAN.canonical(self._key) != "steps"):
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import pytest
 
@@ -225,13 +226,18 @@ def test_one_and_true_are_different_values():
         "[…" * 600_000,
         "[… ]" * 400_000,
         '[{"tool_name": "a", "arguments": {"x": ' + "[" * 90 + "1," * 500_000,
+        "x = " + "\n" * 100_000,
+        "x = " + " " * 100_000,
+        "Action: f\nAction Input: " + "{{" * 400_000,
+        "#E1 = f[" + "{{" * 400_000 + "]",
     ],
-    ids=range(19),
+    ids=range(23),
 )
-def test_hostile_text_is_dealt_with_quickly(reply: str):
+@pytest.mark.parametrize("notation", ["auto", "python"])
+def test_hostile_text_is_dealt_with_quickly(reply: str, notation: Any):
     started = time.process_time()
     try:
-        parse(reply)
+        parse(reply, notation)
     except PlanRejected as rejected:
         for diagnostic in rejected.diagnostics:
             diagnostic.to_dict(rejected.source)

@@ -11,7 +11,7 @@ from properties.strategies import shape
 from toolplan import ToolSet, tool
 from toolplan.parse import parse
 from toolplan.parse.prefix import PlanPrefix
-from toolplan.plan import Call, Let, Plan, Step
+from toolplan.plan import Call, Let, Parallel, Plan, Step
 
 
 @tool(reads="web")
@@ -95,6 +95,23 @@ def test_a_program_is_followed_to_its_first_branch(before: str, size: int) -> No
     assert isinstance(found[4], Let)
 
 
+@pytest.mark.parametrize("unit", ["\n", "a line\n", "<think>", "<think>\nx\n", "```\n", "x", "for x in y:\n"])
+def test_what_is_passed_is_not_looked_at_again(unit: str) -> None:
+    """What is kept of a reply that has not begun is the beginning of a line, so that a long one takes linear time."""
+    prefix = PlanPrefix(TOOLS, "python")
+    for _ in range(2_000 // len(unit)):
+        prefix.feed(unit)
+    assert not prefix.feed("\n")
+    kept = prefix._steps._text  # type: ignore[reportPrivateUsage] - the work done for a piece is not visible outside
+    assert len(kept) < 20
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_a_statement_that_never_ends_is_given_up(size: int) -> None:
+    text = "x = load('a')\ny = [\n" + "'a long line of text',\n" * 300 + "]\nz = load('b')\n"
+    assert [step.id for step in read(text, "python", size)] == ["s1"]
+
+
 def test_a_statement_comes_with_its_last_line() -> None:
     prefix = PlanPrefix(TOOLS, "python")
     assert not prefix.feed("a = load(\n")
@@ -122,3 +139,51 @@ def test_what_is_no_program_gives_nothing(text: str) -> None:
 )
 def test_a_plan_that_goes_on_counts_on(text: str, notation: Any) -> None:
     assert [step.id for step in PlanPrefix(TOOLS, notation, 7).feed(text)] == ["s7"]
+
+
+MEMBERS = [
+    {"tool_name": "load", "arguments": {"url": "a", "more": [{"x": [{}]}]}, "result_variable": "page"},
+    {"if": "now", "then": [{"note": "]}"}, {"note": "x"}]},
+    {"let": {"x": "1"}},
+    {"tool_name": "load", "arguments": {"url": "{page} }"}, "result_variable": "other"},
+]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 50, 1000])
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_members_of_a_parallel_come_one_by_one_and_are_those_of_the_whole(size: int, wrapped: bool) -> None:
+    steps = [{"note": "first"}, {"parallel": MEMBERS}, {"parallel": MEMBERS[:2]}, {"note": "last"}]
+    text = json.dumps({"thought": "x", "steps": steps} if wrapped else steps)
+    whole = parse(text, tools=TOOLS)
+    assert isinstance(whole, Plan)
+    prefix = PlanPrefix(TOOLS)
+    seen: list[Parallel] = []
+    found: list[Step] = []
+    for at in range(0, len(text), size):
+        found += prefix.feed(text[at : at + size])
+        if (members := prefix.members()) is not None:
+            seen.append(members)
+    assert [step.id for step in found] == [step.id for step in whole.steps]
+    if size <= 2:
+        assert [len(each.members) for each in seen] == [1, 2, 3, 4, 1, 2]
+    for each in seen:
+        (same,) = (step for step in whole.steps if step.id == each.id)
+        assert isinstance(same, Parallel)
+        wholes = same.members[: len(each.members)]
+        assert [member.id for member in each.members] == [member.id for member in wholes]
+        calls = [
+            (a, b) for a, b in zip(each.members, wholes, strict=True) if isinstance(a, Call) and isinstance(b, Call)
+        ]
+        assert all((a.tool, shape(a.arguments)) == (b.tool, shape(b.arguments)) for a, b in calls)
+
+
+def test_a_list_of_another_kind_of_step_has_no_members() -> None:
+    for step in (
+        {"for_each": [1], "as": "n", "do": MEMBERS[:1]},
+        {"if": "now", "then": MEMBERS[:1], "else": MEMBERS[:1]},
+    ):
+        text = json.dumps([step])
+        prefix = PlanPrefix(TOOLS)
+        for letter in text:
+            prefix.feed(letter)
+            assert prefix.members() is None

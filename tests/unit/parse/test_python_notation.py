@@ -200,6 +200,16 @@ def test_other_functions_are_refused_once(text):
 # --- words of the notation ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("last", ["return", "return None", "break", "continue"])
+def test_a_statement_that_only_leaves_is_no_step_behind_what_ends_the_plan(last):
+    program = "for x in f():\n    if x:\n        answer('yes')\n        {}\n    g(y=x)\nanswer('no')"
+    assert canonical(read(program.format(last))) == canonical(read(program.format("pass")))
+
+
+def test_what_returns_something_behind_the_answer_stays_a_step():
+    assert len(read("x = f()\nanswer(x)\nreturn x").steps) == 3
+
+
 def returned(text):
     step = read(text).steps[-1]
     assert isinstance(step, AskModel)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -26,8 +26,10 @@ from toolplan.values import Json
 __all__ = [
     "ReadValue",
     "Refused",
+    "as_arguments",
     "by_position",
     "fitted",
+    "has_reference",
     "json_in",
     "json_without",
     "misfit",
@@ -205,12 +207,34 @@ def by_position(tool: Tool | None, values: Sequence[Json], named: Mapping[str, J
     return {**dict(zip(names, values, strict=False)), **named}
 
 
+_HELD = re.compile(r"\$\{?\w|#E\d")
+
+
+def has_reference(value: Json) -> bool:
+    """Whether something in the value may refer to a result, so that its type is not known yet."""
+    if isinstance(value, str):
+        opened = value.find("{{")
+        return (opened >= 0 and value.find("}}", opened + 2) >= 0) or bool(_HELD.search(value))
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(has_reference(item) for item in items)
+
+
+def as_arguments(tool: Tool, values: Sequence[Json]) -> dict[str, Json] | None:
+    """Return the arguments that a call's only value holds by name: an object that its first parameter cannot be."""
+    value = values[0] if len(values) == 1 else None
+    names = tool.parameters["properties"]
+    if not isinstance(value, dict) or not value or not value.keys() <= names.keys():
+        return None
+    return None if _takes(tool, next(iter(names)), value) else value
+
+
 # --- toward the schema -----------------------------------------------------------------------------------------------
 
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d*)\Z")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z")
 _TRUTH = {"true": True, "false": False}
 MAX_REPAIRS = 50
+MAX_TRIES = 2 * MAX_REPAIRS
 
 
 def fitted(tool: Tool, arguments: dict[str, Json]) -> tuple[dict[str, Json], tuple[str, ...], list[ArgumentFault]]:
@@ -220,20 +244,39 @@ def fitted(tool: Tool, arguments: dict[str, Json]) -> tuple[dict[str, Json], tup
         return arguments, (), []
     repairs: list[str] = []
     fixed = copy.deepcopy(arguments)
+    tries = iter(range(MAX_TRIES))
     for fault in faults[:MAX_REPAIRS]:
         if fault.kind in ("missing", "unknown"):
             continue
-        written = _at(fixed, fault.path)
-        if not fault.path or not isinstance(written, str):
-            continue
-        for value in _meanings(written, fault):
-            candidate = _with(fixed, fault.path, value)
-            if not any(other.path[: len(fault.path)] == fault.path for other in tool.faults(candidate)):
-                fixed = candidate
-                spoken = _spoken(fault.path)
-                repairs.append(f"read the text of `{spoken}` as {_said(value)}, because the tool takes no such text")
-                break
+        if (mended := _mended(tool, fixed, fault, tries)) is not None:
+            fixed, more = mended
+            repairs += more
     return fixed, tuple(repairs), tool.faults(tool.normalise(fixed)) if repairs else faults
+
+
+def _mended(
+    tool: Tool, arguments: dict[str, Json], fault: ArgumentFault, tries: Iterator[int]
+) -> tuple[dict[str, Json], list[str]] | None:
+    """Return the arguments without this fault, and what was repaired for that; None where a text has no one meaning.
+
+    A text with JSON in it may have more such texts inside. `tries` runs out, for each one looks at all the arguments.
+    """
+    written = _at(arguments, fault.path)
+    if not fault.path or not isinstance(written, str) or next(tries, None) is None:
+        return None
+    for value in _meanings(written, fault):
+        fixed = _with(arguments, fault.path, value)
+        below = [other for other in tool.faults(fixed) if other.path[: len(fault.path)] == fault.path]
+        repairs = [f"read the text of `{_spoken(fault.path)}` as {_said(value)}, because the tool takes no such text"]
+        for other in below:
+            inner = _mended(tool, fixed, other, tries) if len(other.path) > len(fault.path) else None
+            if inner is None:
+                break
+            fixed = inner[0]
+            repairs += inner[1]
+        else:
+            return fixed, repairs
+    return None
 
 
 def _meanings(text: str, fault: ArgumentFault) -> list[Json]:

@@ -7,6 +7,7 @@ value are counted, so that a text about calls stays whole. What does not add up 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -17,7 +18,7 @@ from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.scan import FoundValue, Scan
 from toolplan.values import Json
 
-__all__ = ["BareCall", "fits", "without_line_ends"]
+__all__ = ["VALUE_BEGINS", "VALUE_ENDS", "BareCall", "fits", "without_line_ends"]
 
 
 @dataclass
@@ -124,6 +125,10 @@ class BareCall:
         return untyped(value, self.marks)
 
 
+VALUE_BEGINS = re.compile(r"(?:<[^<>\s]{0,20}parameter\b[^<>\n]{0,100}>|<arg_value>|<escape>|<\|\"\|>)\s*\Z")
+"""The end of a text behind which a bare value begins, in any format."""
+VALUE_ENDS = re.compile(r"\s*(?:</[^<>\s]{0,20}parameter>|</arg_value>|<escape>|<\|\"\|>)")
+"""What stands behind a bare value."""
 _HELP = "make the call again, with the tags of the format around each argument"
 
 

@@ -34,7 +34,7 @@ class Marks:
 
     @functools.cached_property
     def _search(self) -> re.Pattern[str]:
-        return re.compile("|".join(map(re.escape, self.marks)) or r"(?!)")
+        return re.compile(_alternatives(self.marks) or r"(?!)")
 
     def search(self, text: str, at: int) -> re.Match[str] | None:
         """Return the first mark in `text` from `at` on."""
@@ -55,6 +55,24 @@ class Marks:
             if text[start] in self.first and text[start:] in self._begun:
                 return start
         return end
+
+
+def _alternatives(marks: Iterable[str]) -> str:
+    """Return the pattern of the longest of the marks that is there: beginnings that they share stand in it once."""
+    by_first: dict[str, list[str]] = {}
+    ends = False
+    for mark in marks:
+        if mark:
+            by_first.setdefault(mark[0], []).append(mark[1:])
+        else:
+            ends = True
+    found: list[str] = []
+    for first, rests in by_first.items():
+        found.append(re.escape(first) + _alternatives(rests))
+    if not found:
+        return ""
+    whole = found[0] if len(found) == 1 else f"(?:{'|'.join(found)})"
+    return f"(?:{whole})?" if ends else whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +103,7 @@ class Cursor:
     """The text that has arrived and is not passed yet. `at` is the place in `text`."""
 
     def __init__(self) -> None:
-        self.text = ""
+        self.text: str = ""
         self.at = 0
         self.closed = False
         self._dropped = 0
@@ -112,6 +130,11 @@ class Cursor:
             self._records[-1].append(taken)
         return taken
 
+    def forget(self) -> None:
+        """Drop what was passed, if it is much: who looks at `text` from its beginning has less to look at then."""
+        if self.at > _FAR:
+            self.push("")
+
     def record(self) -> None:
         """Begin to note what is passed, for `recorded`. May be nested."""
         self._records.append([])
@@ -132,6 +155,10 @@ class Cursor:
                 if len(last) > left:
                     noted.append(last[: len(last) - left])
                 left = max(left - len(last), 0)
+        start = self.at - len(text)
+        if start >= 0 and self.text.startswith(text, start):  # it is still there: nothing has to be copied
+            self.at = start
+            return
         self._dropped = self.offset - len(text)
         self.text = text + self.text[self.at :]
         self.at = 0
@@ -277,6 +304,7 @@ class Cursor:
             yield
 
 
+_FAR = 50_000
 _SPACE = re.compile(r"\s*")
 _STRINGS = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+", re.DOTALL) for quote in ('"', "'", "”")}
 _STRINGS["“"] = _STRINGS["”"]

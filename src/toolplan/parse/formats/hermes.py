@@ -14,16 +14,18 @@ from toolplan.parse.formats.arguments import json_without
 from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Format, Opener, result_text
 from toolplan.parse.formats.parts import CallPart
-from toolplan.parse.formats.scan import Scan
+from toolplan.parse.formats.scan import FoundValue, Scan
 from toolplan.parse.formats.wrappers import closing_marks
 from toolplan.values import Json
 
-__all__ = ["FORMAT", "read", "write_json_call"]
+__all__ = ["BOTH", "CLOSERS", "FORMAT", "OPENERS", "fenced_value", "read", "write_json_call"]
 
 OPENERS = Marks(("<tool_call>", "<tool_calls>"))
 CLOSERS = Marks(("</tool_call>", "</tool_calls>"))
 MARKS = (*OPENERS.marks, *CLOSERS.marks)
 BOTH = Marks(MARKS)
+_FENCE = Marks(("```",))
+_LANGUAGE = re.compile(r"\w*")
 _BETWEEN = re.compile(r"[\s,;]*")
 _HEAD = re.compile(r"[\[{\s]*")
 
@@ -34,7 +36,7 @@ def read(scan: Scan, mark: str, start: int) -> Reader[None]:
     yield from scan.cursor.space()
     comma = False
     while True:
-        found = yield from scan.json_value(BOTH)
+        found = yield from fenced_value(scan)
         if found.read is None:
             if comma:
                 scan.doubt()  # what stands before the comma was perhaps a part of the same damaged value
@@ -50,6 +52,20 @@ def read(scan: Scan, mark: str, start: int) -> Reader[None]:
             return
         comma = bool(passed.strip())
         start = scan.cursor.offset
+
+
+def fenced_value(scan: Scan, ends: Marks = BOTH) -> Reader[FoundValue]:
+    """Pass the JSON value that begins here, and a code fence around it, if a model has put one there."""
+    fence = yield from scan.cursor.mark(_FENCE)
+    if fence:
+        yield from scan.cursor.while_in(_LANGUAGE)
+        yield from scan.cursor.space()
+    found = yield from scan.json_value(ends)
+    if fence and found.read is not None:
+        gap = yield from scan.cursor.space()
+        if not (yield from scan.cursor.mark(_FENCE)):
+            scan.cursor.put_back(gap)
+    return found
 
 
 def _to_another(scan: Scan) -> Reader[str | None]:

@@ -11,17 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from toolplan.parse.formats.arguments import Refused
+from toolplan.parse.formats.arguments import Refused, has_reference
 from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Format, result_text
 from toolplan.parse.formats.keywords import THOUGHT, keyword, line_marks, notes
 from toolplan.parse.formats.parts import CallPart
 from toolplan.parse.formats.pythonic import NotCalls, read_calls, write_call
-from toolplan.parse.formats.react import has_reference
 from toolplan.parse.formats.scan import FoundValue, Scan
 from toolplan.values import Json
 
-__all__ = ["FORMAT"]
+__all__ = ["FORMAT", "read_plan"]
 
 _DIGITS = tuple("0123456789")
 _NUMBER, _WORD, _LINE = re.compile(r"\d*"), re.compile(r"[\w.\-]*"), re.compile(r"[^\n]*")
@@ -38,13 +37,20 @@ def _read(scan: Scan, mark: str, start: int) -> Reader[None]:
     trial = scan.try_out()
     scan.format = "llm_compiler"
     scan.cursor.put_back(mark)
+    found = (yield from _line(scan, start)) is not None if scan.named else (yield from read_plan(scan))
+    if found:
+        scan.accept(trial)
+    else:
+        scan.reject(trial)
+
+
+def read_plan(scan: Scan) -> Reader[bool]:
+    """Pass a plan up to the end of the reply and hand on its calls; whether it is one. The cursor is at its first line.
+
+    It is if nothing follows it, and if it ends with `join()`, or all its tools are known.
+    """
+    scan.format = "llm_compiler"
     before = scan.calls
-    if scan.named:
-        if (yield from _line(scan, start)) is None:
-            scan.reject(trial)
-        else:
-            scan.accept(trial)
-        return
     joined = False
     unknown = False
     while True:
@@ -61,10 +67,7 @@ def _read(scan: Scan, mark: str, start: int) -> Reader[None]:
         if (yield from scan.cursor.ahead()) not in _DIGITS:
             break
     ended = (yield from scan.cursor.mark(_END)) or not (yield from scan.cursor.ahead())
-    if scan.calls > before and ended and (joined or (scan.tools is not None and not unknown)):
-        scan.accept(trial)
-    else:
-        scan.reject(trial)
+    return bool(scan.calls > before and ended and (joined or (scan.tools is not None and not unknown)))
 
 
 def _line(scan: Scan, start: int) -> Reader[str | None]:

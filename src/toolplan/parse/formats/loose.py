@@ -13,13 +13,13 @@ import re
 from collections.abc import Sequence
 
 from toolplan.parse.formats.arguments import Refused, json_without
+from toolplan.parse.formats.bare_calls import bare_calls
 from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Format, Opener, no_results
-from toolplan.parse.formats.native import native_calls
 from toolplan.parse.formats.output import Trial
 from toolplan.parse.formats.parts import CallPart
 from toolplan.parse.formats.pythonic import NotCalls, PythonCall, read_calls
-from toolplan.parse.formats.scan import FoundValue, Scan, call_in, named_in
+from toolplan.parse.formats.scan import FoundValue, Scan, named_in
 from toolplan.parse.formats.wrappers import TOKENS
 from toolplan.parse.json_text import Unacceptable, Unreadable, decode
 from toolplan.parse.spellings import CALL
@@ -43,10 +43,12 @@ _WORD = re.compile(r"[\w.\-]*")
 _BETWEEN = re.compile(r"[\s;,]*")
 _TICKS = {"`": re.compile(r"`*"), "~": re.compile(r"~*")}
 _LANGUAGES = frozenset(("", "json", "json5", "jsonc", "jsonl", "tool_call", "tool", "xml", "text", "plaintext"))
+_PYTHON = frozenset(("python", "python3", "py"))
+"""In a fence for one of these, calls are a list and nothing else: other code is a program, or an example."""
+_PROGRAMS = frozenset(("tool_code", *_PYTHON))
 _KEYS = frozenset(
     ("type", "id", "role", "content", "parts", "function", "tool_calls", "tool_call", "function_call", "calls")
 )
-_LISTS = ("tool_calls", "calls")
 UNMARKED = "read a call that stood there without the marks of a format"
 
 
@@ -77,11 +79,13 @@ def read_fence(scan: Scan, mark: str, start: int) -> Reader[None]:
         scan.reject(trial, mark)
         return
     language = (yield from scan.cursor.while_in(_WORD)).lower()
-    if language in _LANGUAGES or language == "tool_code":
+    if language in _LANGUAGES or language in _PROGRAMS:
         yield from scan.cursor.space()
         inside = yield from scan.cursor.mark(scan.inner_marks, take=False)
         found = False
-        if inside and was_blank and scan.openers[inside].is_call:
+        if language in _PYTHON and inside != "[":
+            found = not inside and (yield from _value(scan, start, language))
+        elif inside and was_blank and scan.openers[inside].is_call:
             found = yield from _marked(scan)
         elif not inside:
             found = yield from _value(scan, start, language or "json")
@@ -167,6 +171,8 @@ def _value(scan: Scan, start: int, fence: str) -> Reader[bool]:
         return False
     head = yield from scan.cursor.while_in(_HEAD)
     opening = yield from scan.cursor.ahead()
+    if fence in _PYTHON and head.strip() != "[":
+        return False
     if fence == "tool_code" or ("python" in scan.loose and head.strip() in ("", "[") and opening.isidentifier()):
         word = yield from scan.cursor.while_in(_WORD)
         if not word or (yield from scan.cursor.ahead()) != "(" or (not head.strip() and fence != "tool_code"):
@@ -188,10 +194,7 @@ def _json(scan: Scan, start: int, fence: str) -> Reader[bool]:
     found = yield from scan.json_value(scan.inner_marks)
     if found.read is None:
         return _broken(scan, found, start, whole)
-    values = _listed(found.read.value)
-    named = [call for value in values if (call := call_in(value)) is not None and _says_arguments(value)]
-    if len(named) < len(values):
-        named = (native_calls(found.read.value) or []) if isinstance(found.read.value, dict) else []
+    named = bare_calls(found.read.value)
     if not named:
         return False
     if not whole and not scan.named and any(_is_unknown(scan, name) for name, _, _ in named):
@@ -201,24 +204,6 @@ def _json(scan: Scan, start: int, fence: str) -> Reader[bool]:
     for name, arguments, id in named:
         scan.call(name, arguments, start, id=id, repairs=repairs)
     return True
-
-
-def _listed(value: Json) -> list[Json]:
-    if isinstance(value, dict):
-        for key in _LISTS:
-            inner = value.get(key)
-            if isinstance(inner, list) and not value.keys() - {key, "content", "role"}:
-                return inner
-    return value if isinstance(value, list) else [value]
-
-
-def _says_arguments(value: Json) -> bool:
-    """Whether an object has a key for arguments: without one, `{"name": ...}` may be anything."""
-    if not isinstance(value, dict):
-        return False
-    if any(CALL.canonical(key) == "arguments" for key in value):
-        return True
-    return any(_says_arguments(item) for item in value.values())
 
 
 def _is_unknown(scan: Scan, name: str) -> bool:
@@ -242,11 +227,15 @@ def _python(scan: Scan, start: int) -> Reader[bool]:
     extent = yield from scan.cursor.value(_TOKEN_MARKS, calls=True)
     try:
         calls = read_calls(extent.text)
-    except NotCalls:
-        if extent.whole or not whole or (yield from scan.cursor.ahead()):
+    except NotCalls as error:
+        name = _first(extent.text)
+        known = name is not None and scan.tool(name) is not None
+        ended = not extent.whole and not (yield from scan.cursor.ahead())
+        if not (known and (extent.whole or ended)) and not (whole and ended):
             return False
         scan.format = "llama_pythonic"
-        scan.damaged(FoundValue(extent.text, None, Refused("cut")), start, _NONE, _NONE, _first(extent.text))
+        refused = Refused("cut") if ended else Refused("broken", error.problem)
+        scan.damaged(FoundValue(extent.text, None, refused), start, _NONE, _NONE, name)
         return True
     if not scan.named and (any(_is_unknown(scan, call.name) for call in calls) or (scan.tools is None and not whole)):
         return False

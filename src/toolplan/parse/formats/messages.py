@@ -8,9 +8,10 @@ said to be a repair. Where the server did read calls, the text is text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, cast
 
+from toolplan.parse.formats.deltas import StreamedCalls, UsageReports
 from toolplan.parse.formats.native import Native, native_calls
 from toolplan.parse.formats.parts import BrokenCall, CallPart, Part, TextPart, ThinkingPart, settled
 from toolplan.parse.formats.scan import Scan
@@ -119,44 +120,33 @@ def _made(
     return scan.taken()
 
 
-@dataclass
-class _Growing:
-    """A call whose arguments arrive in pieces."""
-
-    id: str = ""
-    name: str = ""
-    pieces: list[str] = field(default_factory=list[str])
-    whole: Json = None
-    repair: str = ""
-
-    def native(self) -> Native:
-        return self.name, self.whole if self.whole is not None else "".join(self.pieces), self.id
-
-
 class DeltaScanner:
     """Reads OpenAI's stream of chunks: text and thinking as they arrive, calls at the end.
 
-    `usage` is what the last chunk that had any reported, None when none did; `finish_reason` the last one given.
-    Chunks without choices, deltas without an index, ids that change under one index, and names sent again and again
-    occur, and are read for what they mean.
+    `usage` is the last running total that was reported, None when none was; `finish_reason` the last one given. What
+    servers get wrong about the pieces of calls is put right by `deltas`.
     """
 
     def __init__(self, format: str = "auto", tools: ToolSet | None = None) -> None:
-        self.usage: dict[str, Json] | None = None
         self.finish_reason: str | None = None
         self._tools = tools
         self._format = format
         self._scanner = CallScanner(format, tools)
         self._thoughts: list[str] = []
         self._has_said = False
-        self._calls: list[_Growing] = []
-        self._by_index: dict[int, _Growing] = {}
+        self._calls = StreamedCalls()
+        self._reports = UsageReports()
         self._in_text: list[Part] = []
+
+    @property
+    def usage(self) -> dict[str, Json] | None:
+        """What the stream has reported of its cost."""
+        return self._reports.total
 
     def feed(self, chunk: Mapping[str, Any]) -> list[Part]:
         """Read one chunk; return the text and thinking in it that are certain."""
         data = cast("Mapping[str, Json]", chunk)
-        self.usage = _object(data.get("usage")) or self.usage
+        self._reports.hear(data.get("usage"))
         choice = next(iter(_objects(data.get("choices"))), None)
         if choice is None:
             return []
@@ -169,17 +159,16 @@ class DeltaScanner:
             parts.append(ThinkingPart(thought))
         if text := _text(delta.get("content")):
             parts += self._sorted(self._scanner.feed(text))
-        for call in _objects(delta.get("tool_calls")):
-            self._grow(call)
+        self._calls.put_right(list(_objects(delta.get("tool_calls"))))
         return parts
 
     def close(self, finish_reason: str | None = None) -> list[Part]:
         """Return what is left: the rest of the text, and the calls."""
         reason = self.finish_reason or finish_reason
         parts = self._sorted(self._scanner.close(reason))
-        if self._calls:
-            repairs = {number: call.repair for number, call in enumerate(self._calls) if call.repair}
-            return [*parts, *_made([call.native() for call in self._calls], self._tools, reason, repairs)]
+        if calls := self._calls.whole:
+            repairs = dict.fromkeys(self._calls.under_one_index, _ONE_INDEX)
+            return [*parts, *_made(calls, self._tools, reason, repairs)]
         if self._in_text:
             return [*parts, *self._in_text]
         if not self._has_said and self._thoughts:
@@ -201,23 +190,3 @@ class DeltaScanner:
                 self._has_said = self._has_said or (isinstance(part, TextPart) and bool(part.text.strip()))
                 now.append(part)
         return now
-
-    def _grow(self, delta: dict[str, Json]) -> None:
-        function = _object(delta.get("function"))
-        id, name, arguments = _text(delta.get("id")), _text(function.get("name")), function.get("arguments")
-        index = delta.get("index")
-        if isinstance(index, bool) or not isinstance(index, int):
-            is_new = bool(id or name) or not self._calls
-            index = len(self._calls) if is_new else max(self._by_index, default=0)
-        call = self._by_index.get(index)
-        is_other = call is not None and bool(call.id and id and id != call.id)
-        if call is None or is_other:
-            call = self._by_index[index] = _Growing(repair=_ONE_INDEX if is_other else "")
-            self._calls.append(call)
-        call.id = call.id or id
-        if name and name != call.name:
-            call.name += name
-        if isinstance(arguments, str):
-            call.pieces.append(arguments)
-        elif isinstance(arguments, dict):
-            call.whole = arguments

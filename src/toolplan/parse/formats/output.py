@@ -49,7 +49,7 @@ class Output:
         self.is_blank = True
         """Whether nothing but white space and thinking stands before the cursor."""
         self.said = 0
-        """How many characters of text stand before the cursor."""
+        """How many characters of text stand before the cursor, but for white space at its beginning."""
         self.asks = False
         """Whether the text so far has a question in it."""
         self.calls = 0
@@ -105,11 +105,11 @@ class Output:
             text = self._gap + text
             self._gap = ""
             self._follows_call = False
+        self.recent = (self.recent + text)[-_RECENT:]
+        self.said += len(text) if self.said else len(text.lstrip())
         if stripped:
             self.is_blank = False
-            self.said += len(stripped)
             self.asks = self.asks or "?" in stripped or "？" in stripped
-            self.recent = (self.recent + text)[-_RECENT:]
         self._put(TextPart(text))
 
     def _note_line(self, text: str) -> None:

@@ -69,20 +69,36 @@ def settled(parts: Iterable[Part]) -> tuple[Part, ...]:
     Text that turned out to be thinking is thinking; the calls in it are gone.
     """
     found: list[Part] = []
+    kind: type[TextPart] | type[ThinkingPart] = TextPart
+    pieces: list[str] = []
+    thought: list[str] = []
+    """What a late end of thinking has taken back."""
+
+    def finish() -> None:
+        if pieces:
+            found.append(kind("".join(pieces)))
+            pieces.clear()
+
     for part in parts:
-        if isinstance(part, ThinkingPart):
-            if part.all_before:
-                thought = "".join(each.text for each in found if isinstance(each, TextPart | ThinkingPart))
-                found = [ThinkingPart(thought + part.text)] if thought + part.text else []
-            elif found and isinstance(last := found[-1], ThinkingPart):
-                found[-1] = ThinkingPart(last.text + part.text)
-            elif part.text:
-                found.append(part)
-        elif isinstance(part, TextPart):
-            if found and isinstance(last := found[-1], TextPart):
-                found[-1] = TextPart(last.text + part.text)
-            elif part.text:
-                found.append(part)
+        if isinstance(part, ThinkingPart) and part.all_before:
+            finish()
+            thought += [each.text for each in found if isinstance(each, TextPart | ThinkingPart)]
+            thought.append(part.text)
+            found.clear()
+        elif isinstance(part, TextPart | ThinkingPart):
+            if part.text:
+                if not isinstance(part, kind):
+                    finish()
+                    kind = type(part)
+                pieces.append(part.text)
         else:
+            finish()
             found.append(part)
+    finish()
+    if any(thought):
+        first = found[0] if found else None
+        if isinstance(first, ThinkingPart):
+            thought.append(first.text)
+            del found[0]
+        found.insert(0, ThinkingPart("".join(thought)))
     return tuple(found)

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from toolplan.parse.formats.arguments import json_without
 from toolplan.parse.formats.parts import CallPart
 from toolplan.parse.json_text import MAX_LEVELS
+from toolplan.patterns import late_pattern
 from toolplan.values import Json
 
-__all__ = ["NotCalls", "PythonCall", "read_call", "read_calls", "write_call"]
+__all__ = ["NotCalls", "PythonCall", "read_call", "read_calls", "text_of", "write_call"]
 
 
 class NotCalls(ValueError):
@@ -36,7 +37,7 @@ class PythonCall:
     arguments: dict[str, Json] = field(default_factory=dict[str, "Json"])
 
 
-_TOKEN = re.compile(
+_TOKEN = late_pattern(
     r"""\s*+(?:
       (?P<string>[rRbBuUfF]{0,2}(?:\"{3}(?:[^"\\]++|\\.|"(?!""))*+\"{3} | '{3}(?:[^'\\]++|\\.|'(?!''))*+'{3}
           | "(?:[^"\\\n]++|\\.|\n)*+" | '(?:[^'\\\n]++|\\.|\n)*+'))
@@ -124,9 +125,9 @@ class _Reader:
     def value(self) -> Json:
         kind, token = self.next()
         if kind == "string":
-            text = _text(token)
+            text = text_of(token)
             while self.peek()[0] == "string":
-                text += _text(self.next()[1])
+                text += text_of(self.next()[1])
             return text
         if kind == "number":
             return _number(token)
@@ -141,6 +142,8 @@ class _Reader:
             value = self.object() if token == "{" else self.items("]" if token == "[" else ")")
             self.levels -= 1
             return value
+        if kind == "name" and self.peek() == ("mark", "("):
+            raise NotCalls(f"the call of `{token[:40]}` stands inside of another one, which takes values only")
         raise NotCalls(f"`{token[:20]}` is no constant value")
 
     def items(self, end: str) -> Json:
@@ -168,7 +171,8 @@ class _Reader:
         return found
 
 
-def _text(token: str) -> str:
+def text_of(token: str) -> str:
+    """Return the text that a quoted token of Python or JSON is. Raises `NotCalls`."""
     start = next(index for index, ch in enumerate(token) if ch in "\"'")
     prefix = token[:start].lower()
     if prefix not in ("", "r", "u"):
@@ -188,7 +192,7 @@ def _width(body: str) -> int:
     return 3 if body[:3] in ('"""', "'''") and len(body) >= 6 else 1
 
 
-_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(\r?\n|.))", re.DOTALL)
+_ESCAPE = late_pattern(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(\r?\n|.))", re.DOTALL)
 _PLAIN = dict(zip("ntrbfav\\'\"/", "\n\t\r\b\f\a\v\\'\"/", strict=True)) | {"\n": "", "\r\n": ""}
 
 

@@ -4,9 +4,10 @@
     Action: get_weather
     Action Input: {"city": "Oslo"}
 
-The input is JSON, perhaps in a fence, or plain text for a tool with one argument. `Action: search[Oslo]` and a JSON
-object with `action` and `action_input` are read as well. An observation that the model writes itself is invented, and
-so is everything behind it.
+The input is JSON, perhaps in a fence, or plain text: the value of the tool's first argument, unless it names arguments
+(see `named_text`). `Action: search[Oslo]`, `Action: search: Oslo` and a JSON object with `action` and `action_input`
+are read as well, and so are the numbers of the paper (Yao et al. 2022): `Thought 1:`, `Action 1: Finish[yes]`. An
+observation that the model writes itself is invented, and so is everything behind it.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from toolplan.parse.formats.arguments import Refused, json_without, typed
+from toolplan.parse.formats.arguments import Refused, has_reference, json_without, typed
 from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Format, result_text
 from toolplan.parse.formats.keywords import (
     ACTION,
+    ANSWER,
     FINAL,
     INPUT,
     OBSERVATION,
@@ -30,6 +32,7 @@ from toolplan.parse.formats.keywords import (
     notes,
     only_when,
 )
+from toolplan.parse.formats.named_text import named_in_text, read_as_named
 from toolplan.parse.formats.output import Trial
 from toolplan.parse.formats.parts import CallPart
 from toolplan.parse.formats.pythonic import NotCalls, read_calls
@@ -47,6 +50,8 @@ _BLANKS = re.compile(r"[ \t]*")
 _WORD = re.compile(r"[\w.\-]*")
 _LINE = re.compile(r"[^\n]*")
 _NO_ACTION = frozenset(("none", "n/a", "null", "nothing", "no action", "no tool", "finish", "无", "没有"))
+_ANSWERING = frozenset(("finish", "final answer", "final_answer", "answer", "最终答案", "回答"))
+"""Actions whose input is the answer, where no tool has the name."""
 _REFERENCE = re.compile(r"\{\{\s*([^\W\d]\w*)\s*\}\}|\{?([^\W\d]\w*)\}?")
 
 
@@ -65,6 +70,7 @@ def read_action(scan: Scan, mark: str, start: int) -> Reader[None]:
         word = yield from scan.cursor.while_in(_WORD)
     following = yield from scan.cursor.ahead()
     known = called or trial is None or (scan.tools is not None and scan.tool(word) is not None)
+    known = known or (_is_answer(scan, word) and scan.is_blank)
     if word and following == "(":
         done = yield from _python(scan, start, word, known)
     elif called:
@@ -77,7 +83,7 @@ def read_action(scan: Scan, mark: str, start: int) -> Reader[None]:
         done = yield from _with_input(scan, start, name, trial)
     if trial is not None:
         if done:
-            scan.style = "react"
+            scan.style = scan.style if scan.style == "answered" else "react"
             scan.accept(trial)
         else:
             scan.reject(trial, mark)
@@ -121,17 +127,6 @@ def _unfinished(scan: Scan, start: int, name: str, problem: str) -> Reader[bool]
     return True
 
 
-_HELD = re.compile(r"\{\{.*?\}\}|\$\{?\w|#E\d", re.DOTALL)
-
-
-def has_reference(value: Json) -> bool:
-    """Whether something in the value may refer to a result, so that its type is not known yet."""
-    if isinstance(value, str):
-        return bool(_HELD.search(value))
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(has_reference(item) for item in items)
-
-
 def _bracket(scan: Scan, start: int, name: str, known: bool) -> Reader[bool]:
     """Pass `name[text]`, as in the paper."""
     if not known:
@@ -141,11 +136,21 @@ def _bracket(scan: Scan, start: int, name: str, known: bool) -> Reader[bool]:
     if not inside.endswith("]"):
         scan.damaged(FoundValue(line, None, Refused("cut")), start, _NONE, _NONE, name)
         return True
-    if name.casefold() == "finish":
+    if _is_answer(scan, name):
         scan.text(inside[1:-1])
         scan.style = "answered"
         return True
     _plain(scan, start, name, inside[1:-1])
+    return True
+
+
+def _is_answer(scan: Scan, name: str) -> bool:
+    return name.casefold() in _ANSWERING and scan.tool(name) is None
+
+
+def _answer(scan: Scan, text: str) -> bool:
+    scan.text(text)
+    scan.style = "answered"
     return True
 
 
@@ -156,6 +161,14 @@ def _with_input(scan: Scan, start: int, name: str, trial: Trial | None) -> Reade
         scan.cursor.put_back(name + gap)
         name = ""
     has_input = bool((yield from scan.cursor.mark(_INPUT)))
+    if not has_input and (named := _named_before(scan, name)) is not None:
+        ended = not (yield from scan.cursor.ahead())
+        scan.cursor.put_back(gap)
+        if ended and "\n" not in gap and scan.is_cut:
+            scan.damaged(FoundValue(name, None, Refused("cut")), start, _NONE, _NONE, named[0])
+        else:
+            _plain(scan, start, *named)
+        return True
     if not has_input and name:
         if trial is not None:
             return False
@@ -185,6 +198,8 @@ def _with_input(scan: Scan, start: int, name: str, trial: Trial | None) -> Reade
             yield from scan.cursor.mark(_FENCE)
         return _json(scan, start, name, found)
     text, stop = yield from scan.cursor.until(_FENCE if fence else STOPS, take=bool(fence))
+    if _is_answer(scan, name):
+        return _answer(scan, text.strip())
     if name.casefold() in _NO_ACTION:
         return True
     if not stop and (scan.is_cut or fence):
@@ -204,17 +219,35 @@ def _json(scan: Scan, start: int, name: str, found: FoundValue) -> bool:
         if structured is None:
             return False
         name, value, _ = structured
+    if _is_answer(scan, name):
+        return _answer(scan, result_text(value))
     if name.casefold() not in _NO_ACTION:
-        if name == "Final Answer":
-            scan.text(result_text(value))
-        else:
-            scan.call(name, value, start, repairs=found.read.repairs)
+        scan.call(name, value, start, repairs=found.read.repairs)
     return True
 
 
+_BEFORE_INPUT = re.compile(r"([\w.\-]+)[ \t]*[:：][ \t]*(\S.*)", re.DOTALL)
+
+
+def _named_before(scan: Scan, line: str) -> tuple[str, str] | None:
+    """Return the tool and its input that stand in one line with a colon between them, if the tool is known."""
+    match = _BEFORE_INPUT.fullmatch(line)
+    if match is None or scan.tools is None or scan.tool(match[1]) is None:
+        return None
+    return match[1], match[2].strip()
+
+
 def _plain(scan: Scan, start: int, name: str, text: str) -> None:
-    """Hand on a call whose input is plain text: the value of its first argument."""
+    """Hand on a call whose input is plain text: arguments by their names, or the value of its first argument."""
     tool = scan.tool(name)
+    try:
+        named = named_in_text(tool, text)
+    except Refused as refused:
+        scan.damaged(FoundValue(text, None, refused), start, _NONE, _NONE, name)
+        return
+    if named is not None:
+        scan.call(name, named, start, repairs=(read_as_named(named),), fits=not has_reference(text))
+        return
     names = list(tool.parameters["properties"]) if tool is not None else ["input"]
     if not names and text.casefold() in ("", "{}", "none", "null"):
         scan.call(name, {}, start)
@@ -241,7 +274,7 @@ def read_answer(scan: Scan, mark: str, start: int) -> Reader[None]:
     scan.style = "answered"
 
 
-FINAL_ANSWER = keyword(FINAL, only_when(certain, read_answer))
+FINAL_ANSWER = keyword((*FINAL, *ANSWER), only_when(certain, read_answer))
 OBSERVED = keyword(OBSERVATION, only_when(lambda scan: certain(scan) and scan.calls > 0, _observation))
 
 

@@ -20,6 +20,7 @@ from toolplan.diagnostics.names import unknown_tool
 from toolplan.parse.formats.arguments import (
     ReadValue,
     Refused,
+    as_arguments,
     by_position,
     fitted,
     misfit,
@@ -35,7 +36,7 @@ from toolplan.parse.tool_names import meant_tool
 from toolplan.tools import Tool, ToolSet
 from toolplan.values import Json
 
-__all__ = ["MAX_DAMAGES", "FoundValue", "Scan", "call_in", "named_in"]
+__all__ = ["MAX_DAMAGES", "FoundValue", "Scan", "call_in", "named_in", "says_arguments"]
 
 MAX_DAMAGES = 32
 """After so many damaged calls the rest of a reply is not searched for further ones."""
@@ -118,6 +119,9 @@ class Scan(Output):
         label, relabelled = self._label(id)
         try:
             given, more = object_of(arguments, as_text=as_text)
+            if tool is not None and not given and (held := as_arguments(tool, values)) is not None:
+                given, values = held, ()
+                mended.append("read the object as the call's arguments, because it names them")
             given = by_position(tool, values, given)
         except Refused as refused:
             self.hand_on(BrokenCall(self.calls, label, name, refused.diagnostic(self.place(start), name)))
@@ -200,6 +204,7 @@ class Scan(Output):
         cursor = self.cursor
         if len(cursor.text) - cursor.at < _WORTH_TRYING:
             return None
+        cursor.forget()  # an error of JSON counts the lines before it
         try:
             decoded = decode(cursor.text, cursor.at)
         except (Unreadable, Unacceptable):
@@ -269,8 +274,7 @@ class Scan(Output):
             return
         at = 0
         while match := openers.search(raw, at):
-            before = raw[: match.start()].rstrip(" \t")
-            if before.endswith("\n") or _ends_with(before.rstrip(), closers):
+            if _may_begin(raw, match.start(), closers):
                 self.cursor.put_back(raw[match.start() :])
                 return
             at = match.end()
@@ -279,11 +283,18 @@ class Scan(Output):
 _WORTH_TRYING = 100
 
 
-def _ends_with(text: str, marks: Marks) -> bool:
-    return text.endswith(marks.marks) if marks.marks else False
+def _may_begin(text: str, at: int, closers: Marks) -> bool:
+    """Whether a call may begin at `at`: it is the beginning of a line, or directly behind the end of another one."""
+    while at and text[at - 1] in " \t":
+        at -= 1
+    if text.endswith("\n", 0, at):
+        return True
+    while at and text[at - 1].isspace():
+        at -= 1
+    return bool(closers.marks) and text.endswith(closers.marks, 0, at)
 
 
-_STRUCTURE = frozenset(':}]"')
+_STRUCTURE = frozenset(':}])"')
 """Behind the end of a JSON value, these show that a bracket is wrong somewhere: perhaps it was not the whole value."""
 
 
@@ -307,6 +318,15 @@ def named_in(raw: str) -> str | None:
     """Return the name that damaged JSON gives a call, for the message about it."""
     match = _NAMED.search(raw, 0, 300)
     return match[1] if match else None
+
+
+def says_arguments(value: Json) -> bool:
+    """Whether an object has a key for arguments: without one, `{"name": ...}` may be anything."""
+    if not isinstance(value, dict):
+        return False
+    if any(CALL.canonical(key) == "arguments" for key in value):
+        return True
+    return any(says_arguments(item) for item in value.values())
 
 
 _WRAPPERS = ("function", "tool_call", "function_call")

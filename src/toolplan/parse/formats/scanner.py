@@ -30,6 +30,7 @@ from toolplan.parse.formats import (
     react,
     rewoo,
     steps,
+    tagged,
 )
 from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Format, Opener
@@ -69,22 +70,11 @@ def find_format(name: str) -> Format:
     return format
 
 
-def _any_tool_call(scan: Scan, mark: str, start: int) -> Reader[None]:
-    """Read on behind `<tool_call>`, which several formats have; what follows tells them apart."""
-    gap = yield from scan.cursor.space()
-    following = yield from scan.cursor.ahead()
-    scan.cursor.put_back(gap)
-    if following in ("{", "[", ""):
-        yield from hermes.read(scan, mark, start)
-    elif following == "<":
-        yield from qwen_xml.read(scan, mark, start)
-    else:
-        yield from glm.read(scan, mark, start)
-
-
 _SHARED = (
-    Opener(("<tool_call>",), _any_tool_call),
-    Opener(keywords.THOUGHT, keywords.notes(), "line", is_call=False),
+    Opener(("<tool_call>",), tagged.read_any),
+    tagged.NAMED,
+    tagged.WRAPPED,
+    Opener((*keywords.THOUGHT, *keywords.PLAN), keywords.notes(plan=llm_compiler.read_plan), "line", is_call=False),
     Opener(loose.BARE, loose.read_bare),
 )
 """What `auto` reads where several formats have the same mark."""
@@ -93,6 +83,7 @@ _CLOSINGS = {
     for mark, name in (
         *((f"<{name}>", name) for name in ("tool_call", "tool_calls", "function_calls", "minimax:tool_call")),
         *(("<invoke", "invoke"), ("<function=", "function"), ("<|tool_call|>", "|tool_call|")),
+        *(("<tool_call name=", "tool_call"), *((mark, mark[1:-1]) for mark in tagged.CLOSED_BY)),
     )
 }
 """What closes a mark for calls, where that is a tag."""
@@ -102,14 +93,16 @@ _ALWAYS = (*THINKING, *RESULTS, TOKENS, Opener(loose.FENCES, loose.read_fence, "
 @lru_cache(maxsize=64)
 def _table(name: str) -> tuple[dict[str, Opener], Marks, Marks, frozenset[str], Marks]:
     """Return who reads behind each mark; all marks; those that count anywhere; what needs none; those of calls."""
+    more: tuple[Opener, ...] = ()
     if name == "none":
         formats: Iterable[Format] = ()
     elif name in ("auto", "marked"):
         formats = [format for format in _ALL if format.alone]
     else:
         formats = [find_format(name)]
+        more = (tagged.NAMED,) if name == "hermes" else ()
     openers: dict[str, Opener] = {}
-    for opener in (*_ALWAYS, *(opener for format in formats for opener in format.openers)):
+    for opener in (*_ALWAYS, *more, *(opener for format in formats for opener in format.openers)):
         for mark in opener.marks:
             openers.setdefault(mark, opener)
     if name in ("auto", "marked"):
@@ -120,9 +113,10 @@ def _table(name: str) -> tuple[dict[str, Opener], Marks, Marks, frozenset[str], 
     return openers, Marks(openers), inner, kinds, called
 
 
+@lru_cache(maxsize=1)
 def call_marks() -> Marks:
-    """Return the tags and tokens behind which some format has a call."""
-    return _table("marked")[4]
+    """Return the marks behind which some format has a call, and that other text hardly has: tags, `Action 1:`."""
+    return Marks((*_table("marked")[4].marks, *keywords.NUMBERED_ACTION, *keywords.INLINE_RESULT))
 
 
 @lru_cache(maxsize=64)

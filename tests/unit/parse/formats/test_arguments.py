@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from toolplan.parse.formats import BrokenCall, CallPart, read_calls
-from toolplan.parse.formats.arguments import Refused, by_position, fitted, object_of, typed, untyped
+from toolplan.parse.formats.arguments import MAX_TRIES, Refused, by_position, fitted, object_of, typed, untyped
 from toolplan.tools import Tool, ToolSet
 
 
@@ -85,6 +86,34 @@ def test_the_given_arguments_are_not_changed() -> None:
     given: dict[str, Any] = {"a": ["1"]}
     assert fitted(tool_of({"a": LIST}), given)[0] == {"a": [1]}
     assert given == {"a": ["1"]}
+
+
+def test_text_inside_of_text() -> None:
+    tool = tool_of({"a": {"type": "object", "properties": {"b": LIST}}})
+    assert fitted(tool, {"a": '{"b": "[1, \\"2\\"]"}'})[0] == {"a": {"b": [1, 2]}}
+    assert fitted(tool, {"a": '{"b": "[1, \\"two\\"]"}'})[:2] == ({"a": '{"b": "[1, \\"two\\"]"}'}, ())
+
+
+def test_a_hostile_value_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each try looks at all of the arguments, so there is an end of trying, however the texts are nested."""
+    inner: Any = "1"
+    for _ in range(4):
+        inner = json.dumps([inner] * 30)
+    tool = tool_of({"a": {"$ref": "#/$defs/list"}}, **{"$defs": LISTS})
+    looked = 0
+    faults = Tool.faults
+
+    def counting(self: Tool, arguments: Any) -> Any:
+        nonlocal looked
+        looked += 1
+        return faults(self, arguments)
+
+    monkeypatch.setattr(Tool, "faults", counting)
+    assert fitted(tool, {"a": inner})[2]
+    assert looked < 2 * MAX_TRIES + 3
+
+
+LISTS = {"list": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/list"}, {"type": "integer"}]}}}
 
 
 # --- text without types -----------------------------------------------------------------------------------------------

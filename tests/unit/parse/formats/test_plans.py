@@ -175,6 +175,7 @@ def calls_of(reply: str, tools: ToolSet | None = TOOLS) -> list[tuple[str, dict[
         ('思考：查一下\n行动：search\n行动输入：{"query": "北京"}', ("search", {"query": "北京"})),
         ('Action:\n```json\n{"action": "search", "action_input": {"query": "y"}}\n```', ("search", {"query": "y"})),
         ("Action: search\nAction Input:\n```\nmany\nlines\n```", ("search", {"query": "many\nlines"})),
+        ("Action: search\nAction Input: Is it?\nAnswer: no", ("search", {"query": "Is it?\nAnswer: no"})),
     ],
 )
 def test_react(reply: str, call: tuple[str, dict[str, Any]]) -> None:

@@ -20,6 +20,7 @@ from toolplan.parse.formats import (
     settled,
 )
 from toolplan.parse.formats.cursor import Cursor
+from toolplan.tools import Tool, ToolSet
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
 
@@ -95,31 +96,69 @@ def test_json_that_is_no_call_is_passed_on_while_it_arrives() -> None:
 )
 @pytest.mark.parametrize("format", ["auto", "hermes", "react", "json"])
 def test_no_text_is_looked_at_again_and_again(reply: str, format: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counted is what waits before the cursor each time more text comes; times are noise."""
-    seen = 0
-    push = Cursor.push
+    seen, again = work_on(reply, format, None, 4, monkeypatch)
+    assert seen < 16 * len(reply)
+    assert again < 40 * len(reply)
+
+
+def work_on(
+    reply: str, format: str, tools: ToolSet | None, size: int, monkeypatch: pytest.MonkeyPatch
+) -> tuple[int, int]:
+    """Return how many characters wait before the cursor when text comes, and how many are put back; times are noise."""
+    seen = again = 0
+    push, put_back = Cursor.push, Cursor.put_back
 
     def counting(self: Cursor, chunk: str) -> None:
         nonlocal seen
         push(self, chunk)
         seen += len(self.text) - self.at
 
-    put_back = Cursor.put_back
-    again = 0
-
     def counting_back(self: Cursor, text: str) -> None:
         nonlocal again
+        before = self.text
         put_back(self, text)
-        again += len(text)
+        again += len(text) if self.text is before else len(self.text)
 
-    monkeypatch.setattr(Cursor, "push", counting)
-    monkeypatch.setattr(Cursor, "put_back", counting_back)
-    scanner = CallScanner(format)
-    for at in range(0, len(reply), 4):
-        scanner.feed(reply[at : at + 4])
-    scanner.close()
-    assert seen < 16 * len(reply)
-    assert again < 40 * len(reply)
+    with monkeypatch.context() as patched:
+        patched.setattr(Cursor, "push", counting)
+        patched.setattr(Cursor, "put_back", counting_back)
+        scanner = CallScanner(format, tools)
+        for at in range(0, len(reply), size):
+            scanner.feed(reply[at : at + size])
+        scanner.close()
+    return seen, again
+
+
+BEFORE = ["", "<tool_call>", "Action: f\nAction Input: ", "#E1 = f[", "```\n"]
+WORDS = [
+    "f(",
+    "f(x=",
+    "city=[, ",
+    '{"name": ',
+    "{'a': 1}",
+    "#E1 = ",
+    "1. f(x)",
+    "Action 1: f[x]",
+    "\\",
+    '"',
+    "${",
+    "{{",
+]
+
+
+@pytest.mark.parametrize("before", BEFORE, ids=range(len(BEFORE)))
+def test_no_mark_is_looked_at_again_and_again(before: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any mark, again and again: what is put back is bounded, by the damaged calls that are looked into (32)."""
+    tools = ToolSet([Tool.from_schema("f", "", {"type": "object", "properties": {"city": {}, "x": {}}}, dict)])
+    marks = {mark for format in FORMATS.values() for opener in format.openers for mark in opener.marks}
+    marks = {mark for mark in marks if not any(ch.isdigit() for ch in mark)}
+    for mark in (*sorted(marks), "<tool_call name=", "<tools>", *WORDS):
+        for unit in (mark, f"{mark}\n"):
+            reply = before + unit * (3000 // len(unit))
+            for size in (100, len(reply)):
+                seen, again = work_on(reply, "auto", tools, size, monkeypatch)
+                assert seen < 4 * len(reply), unit
+                assert again < 40 * len(reply), unit
 
 
 # --- thinking ---------------------------------------------------------------------------------------------------------
