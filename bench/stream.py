@@ -6,8 +6,9 @@ as it is complete. The floor tries `json.JSONDecoder.raw_decode` on the open ste
 piece are measured where they are installed. Tool calls in models' own formats are read by another scanner; two tables
 show some of them, bench `formats` all.
 
-The last table answers one request twice with a model that writes at a stated rate, on a virtual clock: with calls that
-change nothing started while the plan streams in, and without. It shows what is saved, and has no goal.
+The last tables answer one request twice with a model that writes at a stated rate, on a virtual clock: with calls that
+change nothing started while the plan, or the turn of a loop, streams in, and without. They show what is saved, and have
+no goal.
 """
 
 from __future__ import annotations
@@ -220,6 +221,52 @@ def seconds_of(rate: float, *, early_start: bool) -> float:
         loop.close()
 
 
+LOOK_UPS = [
+    {"name": "search", "arguments": {"query": "acme quarterly report"}},
+    {"name": "price", "arguments": {"symbol": "ACME", "day": "2026-01-15"}},
+    {"name": "price", "arguments": {"symbol": "GLOBEX", "day": "2026-01-15"}},
+]
+MAIL = {
+    "name": "send",
+    "arguments": {
+        "to": "bob@example.org",
+        "subject": "Acme and Globex on 15 January",
+        "body": "I am looking up what the two stood at, and what the report says; you hear of it within the hour.",
+    },
+}
+
+
+def loop_seconds_of(calls: list[Any], rate: float, *, early_start: bool) -> float:
+    """Return how long a loop takes whose model asks for these calls in one turn and then answers at once."""
+    writing = len(json.dumps(calls)) / CHUNK / rate
+    model = ScriptedModel([{"tool_calls": calls, "chunks": CHUNK, "delay_seconds": writing}, "done"])
+    agent = Agent(model, [search, price, send], early_start=early_start, policy="declared", mode="loop")
+    loop = VirtualLoop()
+    try:
+        # Somebody watches, so that both hear the calls while they arrive.
+        result = loop.run_until_complete(agent.run("How are Acme and Globex?", watch=lambda _: None))
+        assert (result.outcome, len(result.steps), result.discarded) == ("succeeded", len(calls), ())
+        return loop.time()
+    finally:
+        loop.close()
+
+
+def loop_listing() -> Listing:
+    rows: list[tuple[str, ...]] = []
+    for title, calls in (("look-ups alone", LOOK_UPS), ("look-ups, then a mail", [*LOOK_UPS, MAIL])):
+        for rate in RATES:
+            writing = len(json.dumps(calls)) / CHUNK / rate
+            late, early = (loop_seconds_of(calls, rate, early_start=early) for early in (False, True))
+            seconds = (writing, late, early, late - early)
+            rows.append((title, str(rate), *(f"{each:.2f}" for each in seconds)))
+    return Listing(
+        f"the same in a loop: a turn of {len(LOOK_UPS)} look-ups of {CALL_SECONDS} s, alone or with a mail behind them",
+        ("the turn", "tokens/s", "it is written in (s)", "all at the end (s)", "early start (s)", "saved (s)"),
+        tuple(rows),
+        notes=("the last call is known when the reply is whole, so look-ups alone that take as long save nothing",),
+    )
+
+
 def early_start_listing() -> Listing:
     rows: list[tuple[str, ...]] = []
     for rate in RATES:
@@ -251,7 +298,7 @@ async def run(full: bool) -> Report:
     if absent:
         tables.append(Listing(f"not run, not installed: {', '.join(absent)}", ("",), ()))
     tables += (await measured(FORMATS, 50, repeats=7 if full else 3)).listings
-    tables.append(await asyncio.to_thread(early_start_listing))
+    tables += [await asyncio.to_thread(listing) for listing in (early_start_listing, loop_listing)]
     ratio = table.rows["ours"].ratio_to(table.rows[FLOOR])
     megabytes = len(text.encode()) / 1e6
     ours_speed, whole_speed = (megabytes / table.rows[name].median for name in ("ours", AT_THE_END))

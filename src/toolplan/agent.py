@@ -119,8 +119,8 @@ class Agent:
     A plan that needs others is asked for again with these (`Result.reasked`); in a loop the model can look for more.
     `undeclared="independent"` is your word that tools without declared effects may overlap.
     `failure="independent"` runs everything that does not use a failed step's value.
-    `early_start=False` keeps calls that change nothing from starting while the plan that has them is still arriving;
-    with a budget of calls none starts early, for it might be made for nothing.
+    `early_start=False` keeps calls that change nothing from starting while the plan that has them, or the turn of a
+    loop, is still arriving; with a budget of calls none starts early, for it might be made for nothing.
     `speculate=True` lets calls that change nothing start although something before them may still end the plan or leave
     their loop; what they did is dropped when they turn out not to be needed.
     `max_calls` is how many calls a request may make, attempts again and rounds of loops included, and `max_seconds` how

@@ -216,7 +216,8 @@ class Turn:
         if self.retelling is not None:
             self.retelling.live()
         request = ModelRequest(tuple(messages), tools=tools, purpose="loop")
-        reply = await self._ask(model, request, None if ear is None else Listener(ear.hear, ear.start_over))
+        listener = None if ear is None else Listener(ear.hear, ear.start_over, ear.called)
+        reply = await self._ask(model, request, listener)
         if ear is not None:
             ear.close(reply.finish_reason)
         return reply

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from integration.servers import AnthropicServer, LoopbackServer, OpenAIServer, Says
+from integration.servers import AnthropicServer, Gate, LoopbackServer, OpenAIServer, Says
 from toolplan import Agent, ToolFailed, tool
 from toolplan.agent import ReplyStreamed
 from toolplan.journal import Journal
@@ -87,6 +88,68 @@ def test_turns(model: str, streaming: bool) -> None:
     assert told[2] == "sent"
     if streaming:
         assert "".join(event.text for event in events if isinstance(event, ReplyStreamed)).endswith("I sent it.")
+
+
+IN_TEXT = [
+    "I look.\n",
+    '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>\n',
+    '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rome"}}\n</tool_call>\n',
+    '<tool_call>\n{"name": "send_email", "argum',
+    'ents": {"to": "a@example.com", "body": "cold"}}\n</tool_call>',
+]
+
+
+@pytest.mark.parametrize("model", SERVERS)
+@pytest.mark.parametrize("is_text", [False, True], ids=["calls", "in text"])
+def test_a_call_is_made_while_others_arrive(model: str, is_text: bool) -> None:
+    """The server goes on with the last call only when the first one has been made."""
+    gate = Gate()
+
+    @tool(name="get_weather", reads="weather")
+    def look(city: str) -> dict[str, float]:
+        """Gets the temperature in a city."""
+        gate.open()
+        return {"temperature": 3.0}
+
+    mail = ['{"to": "a@exam', 'ple.com", "body": "cold"}']
+    calls = [*(("get_weather", f'{{"city": "{city}"}}') for city in ("Oslo", "Rome")), ("send_email", mail)]
+    answer = Says(IN_TEXT) if is_text else Says("I look.", calls=calls, finish="tool_calls")
+    passed = [_open()] * (5 if model.startswith("openai") and not is_text else 3)  # up to the beginning of the mail
+    SENT.clear()
+    with SERVERS[model](replace(answer, gates=[*passed, gate]), Says("Sent.")) as server:
+        settings: dict[str, Any] = {"api_key": "sk-test-0123456789", "mode": "loop", "policy": "declared"}
+        result = Agent(model, [look, send_email], base_url=server.url, **settings).run_sync("Send Oslo's weather.")
+        told = [text for _, text in results(model, server.requests[-1].body)]
+    assert (result.outcome, result.answer, result.discarded) == ("succeeded", "Sent.", ())
+    assert told == ['{"temperature": 3.0}'] * 2 + ["sent"]
+    assert (SENT, (result.steps[0].started_seconds or 0) < 0) == (["a@example.com"], True)
+
+
+@pytest.mark.parametrize("model", SERVERS)
+def test_a_stream_that_breaks_off_behind_a_call_is_asked_for_again(model: str) -> None:
+    """Nothing but calls was heard of it; what was read for them is not read again."""
+    looked: list[str] = []
+
+    @tool(name="get_weather", reads="weather")
+    async def look(city: str) -> str:
+        """Gets the temperature in a city."""
+        looked.append(city)
+        return "cold"
+
+    calls = [("get_weather", '{"city": "Oslo"}'), ("get_weather", '{"city": "Rome"}')]
+    whole = Says(calls=calls, finish="tool_calls")
+    lost = replace(whole, breaks_after=3 if model.startswith("openai") else 2)
+    with SERVERS[model](lost, whole, Says("Cold.")) as server:
+        settings: dict[str, Any] = {"api_key": "sk-test-0123456789", "mode": "loop", "policy": "declared"}
+        result = Agent(model, [look], base_url=server.url, **settings).run_sync("How cold is it?")
+        told = [text for _, text in results(model, server.requests[-1].body)]
+    assert (result.answer, told, looked, result.discarded) == ("Cold.", ["cold", "cold"], ["Oslo", "Rome"], ())
+
+
+def _open() -> Gate:
+    gate = Gate()
+    gate.open()
+    return gate
 
 
 @pytest.mark.parametrize("model", SERVERS)

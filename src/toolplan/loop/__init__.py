@@ -3,6 +3,7 @@
     turns.py      the conversation, turn by turn, and its ends
     heard.py      a reply: words and calls, native or as text
     calls.py      the calls of one turn at the gate: read, checked, allowed, run, each answered once
+    early.py      the calls of a reply that start while it arrives, because they change nothing
     repeats.py    a model that goes round in circles is noticed
     offered.py    the tools as a model gets them
     trim.py       what of a long loop is sent

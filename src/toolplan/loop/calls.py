@@ -96,14 +96,42 @@ class TurnCaller:
     _calls: int = 0
     _effects: tuple[MadeCall, ...] = ()
 
+    @property
+    def known(self) -> Known:
+        """What the turns so far have left."""
+        return Known(made=self._effects, states=self._states, steps=self.steps, calls=self._calls)
+
+    def expects(self, call: WrittenCall, before: int, not_shown: Collection[str] = ()) -> Call | None:
+        """Return the step that a call of the next turn will be, with so many `before` it; None if it will be none.
+
+        As far as the call alone tells, so this is about calls that change nothing: nothing before holds them back.
+        """
+        step = self._read([call], self.steps + 1 + before).entries[0]
+        if not isinstance(step, Call) or step.tool in not_shown or self.times(step) is not None:
+            return None
+        return step
+
+    def times(self, call: Call) -> int | None:
+        """Return how often a call has had the same result, when that is too often; else None."""
+        return self.repeats.times(call.tool, self.arguments(call))
+
+    def arguments(self, call: Call) -> dict[str, Json]:
+        """Return the arguments of a call, those included that the tool gives itself."""
+        given = {name: template.value for name, template in call.arguments.fields if isinstance(template, Literal)}
+        tool = self.tools.get(call.tool)
+        return given if tool is None else completed(tool, given)
+
+    def _read(self, calls: Sequence[WrittenCall], first_step: int) -> TurnCalls:
+        given = read_turn_calls(calls, self.tools, first_step=first_step, can_ask=self.can_ask)
+        return with_reasons(given, self.tools)
+
     async def make(self, calls: Sequence[WrittenCall], not_shown: Collection[str] = ()) -> Answered:
         """Make the calls that may be made and return what is to be told about each.
 
         `not_shown` are tools whose parameters the model has not seen, so that their calls are guesses.
         """
-        known = Known(made=self._effects, states=self._states, steps=self.steps, calls=self._calls)
-        given = read_turn_calls(calls, self.tools, first_step=self.steps + 1, can_ask=self.can_ask)
-        turn = _Turn(self, calls, with_reasons(given, self.tools))
+        known = self.known
+        turn = _Turn(self, calls, self._read(calls, self.steps + 1))
         turn.refuse_guesses(not_shown)
         self.steps += len(calls)
         asks = await self._make_calls(turn, known)
@@ -266,14 +294,11 @@ class _Turn:
     def _look_back(self, position: int, call: Call) -> None:
         """Refuse a call that goes round in circles, or whose effect may have happened already."""
         caller, tool = self.caller, self.caller.tools.get(call.tool)
-        arguments = {name: template.value for name, template in call.arguments.fields if isinstance(template, Literal)}
-        if tool is not None:
-            arguments = completed(tool, arguments)
-        if (times := caller.repeats.times(call.tool, arguments)) is not None:
+        if (times := caller.times(call)) is not None:
             self._refuse(position, caller.words.repeated.format(times=times), is_repeated=True)
             return
         needs_reason = tool is not None and tool.effects.has_effects and not tool.idempotent and call.again is None
-        if needs_reason and caller.repeats.left_open(call.tool, arguments):
+        if needs_reason and caller.repeats.left_open(call.tool, caller.arguments(call)):
             self._refuse(position, caller.words.left_open)
 
     def _hold_back(self) -> None:

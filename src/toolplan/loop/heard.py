@@ -16,8 +16,9 @@ from toolplan.loop.offered import Offered
 from toolplan.models import Message, Reply, ToolCallPart
 from toolplan.models.text_tools import Spoken, as_text_says
 from toolplan.parse.marked import references_in
+from toolplan.parse.tool_calls import WrittenCall
 
-__all__ = ["Ear", "Heard", "hear"]
+__all__ = ["Ear", "Heard", "as_offered", "as_written", "hear"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,20 @@ def hear(reply: Reply, offered: Offered) -> Heard:
     if not reply.tool_calls:
         reply = as_text_says(reply, offered.readable)
     text = reply.text.strip()
-    calls = _without_references([replace(call, name=offered.native(call.name)) for call in reply.tool_calls])
+    calls = as_offered(reply.tool_calls, offered)
     # What stands for a call that cannot be read is a text about it, and nothing that the model wrote.
     said = [replace(call, arguments={}) if _is_unreadable(call) else call for call in calls]
     return Heard(text, calls, replace(reply, text=text, tool_calls=tuple(said)).message)
+
+
+def as_offered(calls: Sequence[ToolCallPart], offered: Offered) -> tuple[ToolCallPart, ...]:
+    """Return the calls by the names under which the tools are offered, refused where they are no calls of a loop."""
+    return _without_references([replace(call, name=offered.native(call.name)) for call in calls])
+
+
+def as_written(call: ToolCallPart, offered: Offered) -> WrittenCall:
+    """Return a call of an offered tool by the tool's own name."""
+    return WrittenCall(offered.real(call.name), call.arguments, call.repairs, call.problem)
 
 
 def _is_unreadable(call: ToolCallPart) -> bool:
@@ -58,10 +69,17 @@ def _without_references(calls: Sequence[ToolCallPart]) -> tuple[ToolCallPart, ..
 
 
 class Ear(Spoken):
-    """Hands on the words of a reply while it arrives, without the calls that may stand between them."""
+    """Hands on the words of a reply while it arrives, and apart from them the calls that may stand between them."""
 
-    def __init__(self, offered: Offered, say: Callable[[str], None], void: Callable[[], None]) -> None:
-        super().__init__(offered.readable, say, format="auto")
+    def __init__(
+        self,
+        offered: Offered,
+        say: Callable[[str], None],
+        void: Callable[[], None],
+        called: Callable[[ToolCallPart], None] = lambda _: None,
+    ) -> None:
+        super().__init__(offered.readable, say, called, format="auto")
+        self.called = called
         self._void = void
 
     def start_over(self) -> None:

@@ -25,12 +25,12 @@ from toolplan.diagnostics import Source
 from toolplan.errors import ModelError
 from toolplan.journal import LoopBegun
 from toolplan.loop.calls import Answer, Answered, Gate, TurnCaller
-from toolplan.loop.heard import Ear, Heard, hear
+from toolplan.loop.early import Arriving
+from toolplan.loop.heard import Ear, Heard, as_written, hear
 from toolplan.loop.offered import Offered
 from toolplan.loop.repeats import Repeats
 from toolplan.loop.trim import fitting
 from toolplan.models import Message, Reply, ToolCallPart, ToolResultPart
-from toolplan.parse.tool_calls import WrittenCall
 from toolplan.plan import Plan
 from toolplan.prompt import loop_rules, loop_words, result_text
 from toolplan.result import Result
@@ -94,7 +94,7 @@ class Loop:
         most, has_asked = self._begun.max_turns, False
         for number in range(1, most + 1):
             try:
-                reply = await self._turn.next_turn(self._sent(), self._offered.specs, self._ear())
+                reply = await self._turn.next_turn(self._sent(), self._offered.specs, await self._ear())
             except ModelError as error:
                 if not has_asked:
                     raise
@@ -127,7 +127,7 @@ class Loop:
         calls = [call for number, call in enumerate(heard.calls) if number not in finds]
         self._turn.begin_run()
         answered = await self._caller.make(
-            [WrittenCall(real(call.name), call.arguments, call.repairs, call.problem) for call in calls],
+            [as_written(call, self._offered) for call in calls],
             self._turn.offer.others,
         )
         made = iter(answered.answers)
@@ -185,9 +185,20 @@ class Loop:
         self._talk.append(Message("user", told))
         return None
 
-    def _ear(self) -> Ear | None:
+    async def _ear(self) -> Ear | None:
+        """Return what hears the next reply while it arrives, for whoever watches and for calls that may start."""
         turn = self._turn
-        return Ear(self._offered, turn.said, turn.starts_over) if turn.watch is not None else None
+        if not self._agent.early_start:
+            return Ear(self._offered, turn.said, turn.starts_over) if turn.watch is not None else None
+        await turn.early.close()  # what the turn before has asked for, and not made after all
+        turn.early.go_on()
+        arriving = Arriving(turn.early, self._caller, self._offered, turn.offer.others)
+
+        def start_over() -> None:
+            turn.starts_over()
+            arriving.begin()
+
+        return Ear(self._offered, turn.said, start_over, arriving.hear)
 
     def _sent(self) -> tuple[Message, ...]:
         budget = self._turn.past.budget

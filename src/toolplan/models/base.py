@@ -2,7 +2,7 @@
 
     ModelRequest ──> Model.ask ──> Reply
                         │
-                        └── on_text(delta): the reply's text while it arrives
+                        └── on_text(delta): the reply's text while it arrives; a `Listener` hears of calls, too
 
 Everything above this package speaks only these types. What a provider can do natively and what it cannot, its
 protocol, its errors and its odd habits stay below `ask` (P8).
@@ -47,6 +47,7 @@ __all__ = [
     "Usage",
     "close_model",
     "estimate_tokens",
+    "hears_calls",
     "plan_form",
     "starts_over",
 ]
@@ -59,12 +60,21 @@ it was heard, or if the listener can start over.
 """
 
 
+def _ignore(_: ToolCallPart) -> None:
+    """Hear of a call that nobody waits for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An `on_text` that can take back what it heard: `start_over` says that a reply was lost and begins anew."""
+    """An `on_text` that can take back what it heard: `start_over` says that a reply was lost and begins anew.
+
+    `called` hears of calls of the offered tools as soon as they are complete, in their order. Not of every call: some
+    are known only with the whole reply, which alone says what is called.
+    """
 
     hear: OnText
     start_over: Callable[[], None]
+    called: Callable[[ToolCallPart], None] = _ignore
 
     def __call__(self, text: str) -> None:
         """Hear a piece of the reply."""
@@ -77,6 +87,11 @@ def starts_over(on_text: OnText | None) -> bool:
         return False
     on_text.start_over()
     return True
+
+
+def hears_calls(on_text: OnText | None) -> Callable[[ToolCallPart], None]:
+    """Return what hears of calls: a listener's `called`, else nobody."""
+    return on_text.called if isinstance(on_text, Listener) else _ignore
 
 
 Output: TypeAlias = Literal["native", "tool", "text"]

@@ -26,6 +26,7 @@ from toolplan.models.base import (
     PlanForm,
     Reason,
     Reply,
+    ToolCallPart,
     Usage,
     close_model,
     plan_form,
@@ -73,7 +74,8 @@ class FallbackModel:
         """Return the reply of the first model that gives one. See `Model.ask`."""
         failures: list[ModelError] = []
         heard = 0
-        can_start_over = isinstance(on_text, Listener)
+        listener = on_text if isinstance(on_text, Listener) else None
+        can_start_over = listener is not None
 
         def listen(text: str) -> None:
             nonlocal heard
@@ -86,7 +88,13 @@ class FallbackModel:
             heard = 0
             starts_over(on_text)
 
-        listening = None if on_text is None else Listener(listen, start_over) if can_start_over else listen
+        def called(call: ToolCallPart) -> None:
+            nonlocal heard
+            heard += 1
+            assert listener is not None
+            listener.called(call)
+
+        listening = None if on_text is None else Listener(listen, start_over, called) if can_start_over else listen
         for index in self._order():
             model = self.models[index]
             try:

@@ -25,7 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from toolplan.errors import UsageError
-from toolplan.models.base import Listener, ModelRequest, OnText, Output, Reply, Usage, starts_over
+from toolplan.models.base import Listener, ModelRequest, OnText, Output, Reply, ToolCallPart, Usage, starts_over
 from toolplan.models.conversation import history
 from toolplan.models.failures import NO_REASON, Attempt, Failure, Stalled, Target, UnusableReply, Wish, explain, scrub
 from toolplan.models.llama_props import shows_tools
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["ProviderModel"]
 
 _Event = TypeVar("_Event")
+_Said = TypeVar("_Said", str, ToolCallPart)
 
 _log = logging.getLogger(__name__)
 
@@ -198,8 +199,8 @@ class ProviderModel:
             async with direct.model_request_stream(
                 model, messages, model_settings=settings, model_request_parameters=parcel
             ) as stream:
-                spoken = Spoken(tools, listener.hear, format=format) if tools else None
-                heard = Heard(request.schema_name, spoken.hear if spoken else listener.hear)
+                spoken = Spoken(tools, listener.hear, listener.called, format=format) if tools else None
+                heard = Heard(request.schema_name, spoken.hear if spoken else listener.hear, listener.called)
                 async with aclosing(_never_silent(aiter(stream), self._stall_seconds)) as events:
                     async for event in events:
                         listener.began = True
@@ -339,7 +340,7 @@ def _settings(request: ModelRequest, attempt: Attempt) -> ModelSettings:
 
 
 class _Listener:
-    """Passes text on. Remembers whether a reply began, how much of it arrived, and whether the listener failed."""
+    """Passes on what is said. Remembers whether a reply began, how much arrived, and whether the listener failed."""
 
     def __init__(self, on_text: OnText | None) -> None:
         self._on_text = on_text
@@ -354,11 +355,17 @@ class _Listener:
 
     def hear(self, text: str) -> None:
         self.arrived += len(text)
-        if self._on_text is None or not text:
-            return
+        if self._on_text is not None and text:
+            self._pass_on(self._on_text, text)
+
+    def called(self, call: ToolCallPart) -> None:
+        if isinstance(self._on_text, Listener):
+            self._pass_on(self._on_text.called, call)
+
+    def _pass_on(self, to: Callable[[_Said], None], said: _Said) -> None:
         self.passed_on = True
         try:
-            self._on_text(text)
+            to(said)
         except Exception as error:
             self.error = error
             raise

@@ -6,13 +6,14 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from toolplan.models.base import ModelRequest, Output, Reply, ToolCallPart, Usage, estimate_tokens
 from toolplan.models.conversation import kept_parts
 from toolplan.models.failures import Target, UnusableReply
 
 if TYPE_CHECKING:
+    from pydantic_ai import messages as library
     from pydantic_ai.messages import ModelResponse, ModelResponseStreamEvent
 
 __all__ = ["Heard", "to_reply", "usage_of"]
@@ -20,10 +21,14 @@ __all__ = ["Heard", "to_reply", "usage_of"]
 
 @dataclass
 class Heard:
-    """Reads the library's stream events and passes on the text of the reply: prose, or arguments of the plan tool."""
+    """Reads the library's stream events and passes on the text of the reply: prose, or arguments of the plan tool.
+
+    `called` hears of each call that something follows. The last one may be cut off, which only the whole reply tells.
+    """
 
     tool_name: str
     listen: Callable[[str], None]
+    called: Callable[[ToolCallPart], None]
     _tools: dict[int, str] = field(default_factory=dict[int, str])
     _passed_on: set[int] = field(default_factory=set[int])
 
@@ -43,14 +48,12 @@ class Heard:
             elif isinstance(event.delta, library.ToolCallPartDelta):
                 self._tools[event.index] = self._tools.get(event.index, "") + (event.delta.tool_name_delta or "")
                 self._arguments(event.index, event.delta.args_delta)
-        elif (
-            isinstance(event, library.PartEndEvent)
-            and isinstance(event.part, library.ToolCallPart)
-            and isinstance(event.part.args, dict)
-            and event.index not in self._passed_on
-        ):
-            # Arguments that came as an object, not as text, are passed on whole once they are complete.
-            self._arguments(event.index, json.dumps(event.part.args, ensure_ascii=False))
+        elif isinstance(event, library.PartEndEvent) and isinstance(event.part, library.ToolCallPart):
+            if isinstance(event.part.args, dict) and event.index not in self._passed_on:
+                # Arguments that came as an object, not as text, are passed on whole once they are complete.
+                self._arguments(event.index, json.dumps(event.part.args, ensure_ascii=False))
+            if event.next_part_kind is not None:
+                self.called(_to_call(event.part))
 
     def _arguments(self, index: int, args: object) -> None:
         if isinstance(args, str) and args and self._tools.get(index) == self.tool_name:
@@ -64,13 +67,7 @@ def to_reply(response: ModelResponse, request: ModelRequest, way: Output, target
 
     text = "".join(part.content for part in response.parts if isinstance(part, library.TextPart))
     thinking = "".join(part.content for part in response.parts if isinstance(part, library.ThinkingPart))
-    calls = _told_apart(
-        ToolCallPart(
-            part.tool_call_id, part.tool_name, cast("str | dict[str, Any]", "" if part.args is None else part.args)
-        )
-        for part in response.parts
-        if isinstance(part, library.ToolCallPart)
-    )
+    calls = _told_apart(_to_call(part) for part in response.parts if isinstance(part, library.ToolCallPart))
     details = response.provider_details or {}
     finish_reason = response.finish_reason or details.get("finish_reason")
     if calls and finish_reason == "stop":
@@ -91,6 +88,10 @@ def to_reply(response: ModelResponse, request: ModelRequest, way: Output, target
         output=way,
         kept=kept_parts(response),
     )
+
+
+def _to_call(part: library.ToolCallPart) -> ToolCallPart:
+    return ToolCallPart(part.tool_call_id, part.tool_name, "" if part.args is None else part.args)
 
 
 def _told_apart(calls: Iterable[ToolCallPart]) -> tuple[ToolCallPart, ...]:

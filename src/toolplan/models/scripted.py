@@ -12,7 +12,7 @@ A recording is a JSON Lines file, one reply a line; blank lines and lines that s
 | `usage` | `input_tokens`, `output_tokens`, `cached_input_tokens`; estimated, and marked so, when absent |
 | `expect` | a text, or several, that must occur in the request, so that a reply cannot answer another question |
 | `purpose` | what the request must be for: `plan`, `answer`, `repair`, ... |
-| `delay_seconds` | how long the reply takes; spread over its pieces when somebody listens |
+| `delay_seconds` | how long the reply takes; spread over its pieces, and its calls in a loop, when somebody listens |
 | `chunks` | the pieces a listener hears: their size in characters, or the texts themselves |
 """
 
@@ -21,8 +21,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,6 +38,7 @@ from toolplan.models.base import (
     Usage,
     close_model,
     estimate_tokens,
+    hears_calls,
     plan_form,
 )
 from toolplan.models.text_tools import Spoken, callable_tools, with_calls_from_text
@@ -106,8 +108,10 @@ class ScriptedModel:
         if not line.has_usage:
             reply = replace(reply, usage=_estimate(request, reply))
         tools = callable_tools(request)
-        spoken = Spoken(tools, on_text, format="auto") if tools and on_text is not None else None
-        await _deliver(reply.spoken_text, line, spoken.hear if spoken else on_text)
+        called = hears_calls(on_text)
+        spoken = Spoken(tools, on_text, called, format="auto") if tools and on_text is not None else None
+        calls = _call_pieces(reply.tool_calls, line, called) if tools else []
+        await _deliver(reply.spoken_text, line, spoken.hear if spoken else on_text, calls)
         if spoken:
             spoken.close(reply.finish_reason)
         return with_calls_from_text(reply, tools, format="auto")
@@ -202,16 +206,32 @@ class FunctionModel:
 # ---- giving a reply
 
 
-async def _deliver(text: str, line: _Line, on_text: OnText | None) -> None:
+async def _deliver(text: str, line: _Line, on_text: OnText | None, calls: Sequence[Callable[[], None]]) -> None:
     if on_text is None:
         if line.delay_seconds:
             await asyncio.sleep(line.delay_seconds)
         return
-    pieces = _pieces(text, line.chunks)
-    for piece in pieces:
+    pieces = [*(partial(on_text, piece) for piece in _pieces(text, line.chunks)), *calls]
+    for pass_on in pieces:
         # Sleeping for no time still lets whatever waits for the plan go on between two pieces.
         await asyncio.sleep(line.delay_seconds / len(pieces))
-        on_text(piece)
+        pass_on()
+
+
+def _call_pieces(
+    calls: Sequence[ToolCallPart], line: _Line, called: Callable[[ToolCallPart], None]
+) -> list[Callable[[], None]]:
+    """Return what is to be done at each piece of the calls: to tell of a call, at its last one."""
+    size = line.chunks if isinstance(line.chunks, int) else CHUNK_CHARACTERS
+    found: list[Callable[[], None]] = []
+    for call in calls:
+        found += [_nothing] * (len(call.arguments_text) // size)
+        found.append(partial(called, call))
+    return found
+
+
+def _nothing() -> None:
+    """Stand for a piece of a call that is not complete."""
 
 
 def _pieces(text: str, chunks: int | tuple[str, ...]) -> list[str]:

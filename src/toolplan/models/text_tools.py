@@ -209,10 +209,21 @@ def _as_call(part: CallPart | BrokenCall, format: str) -> ToolCallPart:
 
 
 class Spoken:
-    """Passes on what a reply says while it arrives, and holds back the calls in it."""
+    """Passes on what a reply says while it arrives, and holds back the calls in it.
 
-    def __init__(self, tools: Tools, listen: Callable[[str], None], *, format: str = "marked") -> None:
+    `called` hears of each of these that something follows; whether it is meant, the whole reply tells.
+    """
+
+    def __init__(
+        self,
+        tools: Tools,
+        listen: Callable[[str], None],
+        called: Callable[[ToolCallPart], None] = lambda _: None,
+        *,
+        format: str = "marked",
+    ) -> None:
         self._listen = listen
+        self._called = called
         self._format = format
         # Marks tell a call by themselves; without them only the tools can.
         self._tools = None if format == "marked" else _ready(tools)
@@ -220,7 +231,11 @@ class Spoken:
 
     def hear(self, text: str) -> None:
         """Read on."""
-        self._pass_on(self._scanner.feed(text))
+        parts = self._scanner.feed(text)
+        self._pass_on(parts)
+        for part in settled(parts):  # what came before the end of thinking was no call
+            if isinstance(part, CallPart | BrokenCall):
+                self._called(_as_call(part, self._scanner.formats[part.position]))
 
     def start_over(self) -> None:
         """Forget what was heard: the reply broke off and begins anew."""

@@ -7,6 +7,7 @@ from toolplan.errors import ModelError, UsageError
 from toolplan.models import (
     FallbackModel,
     FunctionModel,
+    Listener,
     Message,
     ModelRequest,
     RecordingModel,
@@ -172,6 +173,25 @@ async def test_a_delay_is_spread_over_the_pieces(monkeypatch):
     slept.clear()
     await ScriptedModel([line]).ask(ASK)
     assert slept == [2]
+
+
+async def test_a_listener_hears_of_the_calls_of_offered_tools_one_after_the_other(monkeypatch):
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    calls = [{"name": "look", "arguments": "{}"}, {"name": "look", "arguments": '{"at": 1}'}]
+    line = {"tool_calls": calls, "chunks": 5, "delay_seconds": 3}
+    heard = []
+    listener = Listener(lambda text: None, lambda: None, lambda call: heard.append((call.arguments, len(slept))))
+    offered = ToolSpec("look", "", {"type": "object", "properties": {}})
+    await ScriptedModel([line]).ask(ModelRequest(ASK.messages, tools=(offered,)), listener)
+    assert (heard, slept) == ([("{}", 1), ('{"at": 1}', 3)], [1.0, 1.0, 1.0])
+    heard.clear()
+    await ScriptedModel([line]).ask(ASK, listener)
+    assert heard == []
 
 
 async def test_a_recorded_model_plays_back_the_same(tmp_path):
