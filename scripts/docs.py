@@ -86,11 +86,9 @@ def cli() -> str:
     commands = re.findall(r"^  ([a-z][a-z-]*)  +\S", section(overview, "Commands"), re.MULTILINE)
     if not commands:
         raise SystemExit(f"docs: no commands found in what `toolplan --help` prints:\n{overview}")
-    about = inspect.getdoc(importlib.import_module("toolplan.cli.app")) or ""
-    exit_codes = re.search(r"Exit codes: [^.]*\.", about)
-    if exit_codes is None:
-        raise SystemExit("docs: the docstring of `toolplan.cli.app` no longer lists the exit codes")
-    lines = ["# Command line", MADE, "", exit_codes[0], "", *fenced(overview)]
+    exit_codes: dict[int, str] = importlib.import_module("toolplan.cli.outputs").EXIT_CODES
+    rows = [f"| {code} | {meaning} |" for code, meaning in exit_codes.items()]
+    lines = ["# Command line", MADE, "", "| exit code | means |", "| --- | --- |", *rows, "", *fenced(overview)]
     for command in commands:
         lines += ["", f"## toolplan {command}", "", *fenced(help_of(command))]
     return "\n".join(lines) + "\n"
@@ -235,7 +233,7 @@ def as_markdown(docstring: str) -> list[str]:
 
 def journal() -> str:
     """Return the page of what a journal holds."""
-    from toolplan.journal import entries, store
+    from toolplan.journal import database, entries
 
     about, _, rules = inspect.cleandoc(entries.__doc__ or "").partition("\n\n")
     picture, _, rest = rules.partition("\n\n")
@@ -251,7 +249,7 @@ def journal() -> str:
         "",
         "A journal is an SQLite database in WAL mode:",
         "",
-        *fenced(inspect.cleandoc(store.SCHEMA), "sql"),
+        *fenced(inspect.cleandoc(database.SCHEMA), "sql"),
         "",
         "`outcome` is `running` until an end is written. A lease says who works on a run; `token` grows each time that",
         "it is taken, and every commit of a run checks its own. `written` and `chain` are the number of its",

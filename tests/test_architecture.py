@@ -66,3 +66,6 @@ def test_importing_toolplan_imports_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"pydantic", "griffe", "jsonschema_rs", "json_repair", "rich", "cyclopts", "pydantic_ai", "openai", "httpx"}
     assert heavy & {name.split(".")[0] for name in done.stdout.split()} == set()
+    needed_by_some = {"email", "tomllib", "difflib", "toolplan.models.providers", "toolplan.models.scripted"}
+    needed_by_some |= {"toolplan.parse.python_notation.program", "toolplan.models.local"}
+    assert needed_by_some & set(done.stdout.split()) == set()

@@ -108,7 +108,11 @@ async def test_stream_finds_the_same_steps_as_its_floor() -> None:
     from bench import stream
 
     text = stream.plan_text(8)
-    scanners = {stream.FLOOR: stream.raw_decode_retried, "ours": stream.ours}
+    scanners = {
+        stream.FLOOR: stream.raw_decode_retried,
+        stream.AT_THE_END: stream.loads_at_the_end,
+        "ours": stream.ours,
+    }
     table = await stream.scanner_table("small", text, scanners, json.loads(text), repeats=2)
     assert set(table.rows) == set(scanners)
 
@@ -119,6 +123,10 @@ def test_stream_shows_what_an_early_start_saves() -> None:
     late, early = (stream.seconds_of(40.0, early_start=early) for early in (False, True))
     assert late == pytest.approx(len(json.dumps(stream.REQUEST_PLAN)) / 4 / 40 + 3 * stream.CALL_SECONDS, abs=0.2)
     assert early == pytest.approx(late - 2 * stream.CALL_SECONDS, abs=0.2)
+    turn = [*stream.LOOK_UPS, stream.MAIL]
+    late, early = (stream.loop_seconds_of(turn, 10.0, early_start=early) for early in (False, True))
+    assert late == pytest.approx(len(json.dumps(turn)) / 4 / 10 + 2 * stream.CALL_SECONDS, abs=0.2)
+    assert early == pytest.approx(late - stream.CALL_SECONDS, abs=0.2)
 
 
 @pytest.mark.slow

@@ -6,10 +6,11 @@ once, and stays data for the rest of its life (P5): it is never parsed again as 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-__all__ = ["MAX_INTEGER", "Json", "Value", "is_text", "kind_of", "shorten"]
+__all__ = ["MAX_INTEGER", "Json", "Value", "is_text", "kind_of", "shorten", "value_at"]
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -49,6 +50,16 @@ def is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def value_at(value: Any, path: Iterable[str | int]) -> Any:
+    """Return what stands at the end of a path of keys and positions; None when nothing does."""
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
 
 
 def shorten(value: Json, limit: int = 60) -> str:

@@ -215,6 +215,18 @@ def test_the_output_is_utf8_in_a_locale_that_is_not(shell) -> None:
     assert "低温预警" in done.out
 
 
+@pytest.mark.parametrize("repeated", [True, False])
+def test_models_are_asked_in_turn_until_one_answers(shell, repeated) -> None:
+    (shell.folder / "replies.jsonl").write_text('{"text": "{\\"steps\\": [], \\"answer\\": \\"here\\"}"}\n')
+    shell.environment["OLLAMA_BASE_URL"] = "http://127.0.0.1:9/v1"  # nobody listens there
+    names = ["ollama:nobody", "vllm:nobody", "scripted:replies.jsonl"]
+    shell.environment["VLLM_BASE_URL"] = "http://127.0.0.1:9/v1"
+    given = [word for name in names for word in ("--model", name)] if repeated else ["--model", ",".join(names)]
+    done = shell("ask", "Hello?", "--tools", "tools.py", *given, "--json")
+    assert (done.code, done.document["answer"], done.document["inferences"]) == (0, "here", 1)
+    assert shell("ask", "Hello?", "--tools", "tools.py", "--model", "nobody:x", "--model", names[2]).code == 2
+
+
 def test_a_plan_is_piped_in(shell) -> None:
     plan = b'[{"tool_name": "quick", "arguments": {"n": 1}}]'
     assert shell("check", "-", "--tools", "tools.py", input=plan).out == "the plan may run: 1 step\n"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from cyclopts import CycloptsError
 
-from toolplan.cli.app import app
+from toolplan.cli.app import COMMANDS, app
 from toolplan.cli.inputs import STDIN
 from toolplan.cli.outputs import FAILED, INTERRUPTED, OK, USAGE, complain
 from toolplan.cli.streams import OutputFailed, results_apart, set_encoding, stream_for_results, warn
@@ -82,7 +82,7 @@ def _run(tokens: list[str]) -> int:
     tokens = [STDIN if token == "-" else token for token in tokens]  # a lone hyphen would be taken for an option
     try:
         command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
-        if command.__module__ != "toolplan.cli.app":
+        if command not in [known for known, _ in COMMANDS.values()]:
             return _print_help(lambda: command(*bound.args, **bound.kwargs))
         return command(*bound.args, **bound.kwargs)
     except CycloptsError as error:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from toolplan.values import Json
 
 __all__ = [
+    "EXIT_CODES",
     "FAILED",
     "INTERRUPTED",
     "OK",
@@ -29,6 +30,17 @@ __all__ = [
 ]
 
 OK, FAILED, USAGE, WAITING, INTERRUPTED = 0, 1, 2, 3, 130
+
+EXIT_CODES = {
+    OK: "success",
+    FAILED: "refused or failed",
+    USAGE: "wrong usage",
+    WAITING: "waiting for a person",
+    128 + 1: "ended by SIGHUP",
+    INTERRUPTED: "interrupted",
+    128 + 15: "ended by SIGTERM",
+}
+"""Every exit code, and what it means."""
 
 
 def complain(message: str, code: int, *, as_json: bool, whole: bool = False, in_one_line: bool = False) -> int:

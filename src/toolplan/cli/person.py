@@ -19,6 +19,7 @@ __all__ = ["Person", "is_there"]
 Pause: TypeAlias = Callable[[], AbstractContextManager[None]]
 """Takes a live view off the terminal while a question is asked."""
 
+ALL = frozenset({"a", "all", "全部"})
 EACH = frozenset({"e", "each", "逐次", "逐个"})
 NO = frozenset({"n", "no", "否", "不", "不行", "不允许", "拒绝"})
 YES = frozenset({"y", "yes", "是", "是的", "好", "好的", "允许", "可以"})
@@ -41,7 +42,7 @@ class Person:
     async def approve(self, calls: Sequence[PlannedCall], card: Card) -> bool | Decision:
         """Show the card and ask once about all of its calls; only a clear yes allows them.
 
-        "n" and some words are a refusal with a reason; "e" asks again before each call, with its values.
+        "a" shows what the card has left out of long arguments, and asks again. "n" and some words are a refusal with a reason; "e" asks again before each call, with its values.
         """
         words = self._words
         values_come_later = card.about == "plan" and not all(_is_known(call.arguments) for call in calls)
@@ -51,7 +52,12 @@ class Person:
                 if values_come_later:
                     warn(words["each"])
                 question = words["allow_one"] if len(calls) == 1 else words["allow_all"].format(count=len(calls))
+                if card.is_shortened:
+                    warn(words["show_all"])
                 answer = (await _line(question) or "").strip()
+                if card.is_shortened and answer.casefold() in ALL:
+                    warn(f"\n{card.to_text(self._language, full=True)}\n")
+                    answer = (await _line(question) or "").strip()
         word, _, rest = answer.partition(" ")
         if answer.casefold() in YES:
             return True

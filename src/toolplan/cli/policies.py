@@ -9,6 +9,7 @@ from toolplan.cli.outputs import FAILED, OK, print_no_plan, print_rejection
 from toolplan.cli.streams import say, say_json
 from toolplan.cli.words import count
 from toolplan.errors import PlanRejected, UsageError
+from toolplan.visible import in_one_line
 
 if TYPE_CHECKING:
     from toolplan.approval import CardCall
@@ -51,25 +52,25 @@ def try_policy(plan: str, toolset: ToolSet, policy: str, request: str | None, *,
 
     if request is not None and not request.strip():
         raise UsageError("the request is empty; say what was asked for, or leave `--request` out")
-    agent = Agent(tools=toolset, policy=policy)
+    tools, rules = Agent(tools=toolset).tools, Agent(policy=policy).policy  # apart: their warnings are printed below
     try:
         reading = read_plan(plan, toolset)
         if isinstance(reading, Prose | CannotPlan):
             return print_no_plan(reading, as_json=as_json)
-        checked = check(reading, agent.tools)
+        checked = check(reading, tools)
     except PlanRejected as rejection:
         return print_rejection(rejection, as_json=as_json)
     situation = Situation(request or "", words_are_trusted=request is None)
-    reviewed = review(checked.plan, agent.tools, agent.policy, situation, trust_repairs=request is None)
+    reviewed = review(checked.plan, tools, rules, situation, trust_repairs=request is None)
     card = Card.of(checked, reviewed)
     code = FAILED if reviewed.forbidden else OK
-    warnings = [*unmatched(agent.policy, agent.tools), *left_open(agent.policy, agent.tools)]
+    warnings = [*unmatched(rules, tools), *left_open(rules, tools)]
     if as_json:
         forbidden = [diagnostic.to_dict(checked.plan.source) for diagnostic in reviewed.forbidden]
         say_json(card.to_dict() | {"diagnostics": forbidden, "warnings": list(warnings)})
         return code
     for warning in warnings:
-        say(f"warning: {warning}")
+        say(f"warning: {in_one_line(warning)}")
     for line in card.lines:
         _print(line)
     if not card.lines:
@@ -81,10 +82,12 @@ def try_policy(plan: str, toolset: ToolSet, policy: str, request: str | None, *,
 
 
 def _print(line: CardCall) -> None:
+    from toolplan.approval.text import shortened
+
     call = line.call
     verdict = call.verdict
     action = verdict.action if verdict.is_sure else f"{verdict.action}?"
-    say(f"{call.step:<4} {action:<6} {call.tool}: {verdict.reason} (rule {', '.join(map(repr, verdict.names))})")
+    _say(f"{call.step:<4} {action:<6} {call.tool}: {verdict.reason} (rule {', '.join(map(repr, verdict.names))})")
     for name, value in line.arguments.items():
         notes = [
             *(line.origins.get(name, ())),
@@ -92,8 +95,12 @@ def _print(line: CardCall) -> None:
         ]
         notes += [f"not in the request: {word}" for word in call.unsaid.get(name, ())]
         said = notes or (["the plan's own words"] if name in call.sources.arguments else [])
-        say(f"       {name} = {value}   <- {'; '.join(said)}")
+        _say(f"       {name} = {value if name in line.guarded else shortened(value, 'en')}   <- {'; '.join(said)}")
     for condition in line.conditions:
-        say(f"       {condition}")
+        _say(f"       {condition}")
     for step in line.led_by:
-        say(f"       decided by other people's text: {step}")
+        _say(f"       decided by other people's text: {step}")
+
+
+def _say(line: str) -> None:
+    say(in_one_line(line))

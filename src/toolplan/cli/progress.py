@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from toolplan.agent import AgentEvent, ModelAsked, ModelReplied, PlanAccepted, PlanRefused, Replanning, ReplyStreamed
 from toolplan.agent_events import CallRefused, ModeChosen, ReplyStartsOver, ToolsShown
-from toolplan.cli.streams import printable
+from toolplan.cli.hiding import Hiding
 from toolplan.cli.words import PURPOSES, WORDS, Tongue, count
 from toolplan.run import EarlyDiscarded, EarlyStarted, NoteShown, RunStarted, StepFinished, StepProgress, StepStarted
+from toolplan.visible import visible
 
 if TYPE_CHECKING:
     from toolplan.diagnostics import Diagnostic
@@ -80,6 +81,7 @@ class _Lines:
         self._stream = stream
         self._language: Tongue = language
         self._trace = trace
+        self._hiding = Hiding()
         self._reply: list[str] = []
         self._began = time.perf_counter()
         self._is_new = True
@@ -89,8 +91,8 @@ class _Lines:
 
     def see(self, event: AgentEvent) -> None:
         try:
-            for line in self._lines(event):
-                print(printable(line), file=self._stream, flush=True)
+            for line in self._lines(self._hiding.shown(event)):
+                print(visible(self._hiding.clean(line)), file=self._stream, flush=True)
         except (OSError, ValueError):  # the reader has gone; what happens matters more than that it is seen
             self._lines = lambda event: []
 
@@ -248,7 +250,7 @@ def one_line(text: str, room: int | None = None) -> str:
     """Return text in one line, cut to `room` characters."""
     if room is not None:
         text = text[: 4 * room]
-    text = " ".join(printable(text).split())
+    text = " ".join(visible(text).split())
     return text if room is None or len(text) <= room else text[: room - 1] + "…"
 
 

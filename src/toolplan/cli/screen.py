@@ -23,10 +23,11 @@ from rich.text import Text
 
 from toolplan.agent import AgentEvent, ModelAsked, ModelReplied, PlanAccepted, PlanRefused, Replanning, ReplyStreamed
 from toolplan.agent_events import CallRefused, ModeChosen, ReplyStartsOver, ToolsShown
+from toolplan.cli.hiding import Hiding
 from toolplan.cli.progress import asking_text, call_text, cost_text, one_line, outcome_text, remark_text
-from toolplan.cli.streams import printable
 from toolplan.cli.words import WORDS, Tongue
 from toolplan.run import EarlyDiscarded, EarlyFinished, EarlyStarted, NoteShown, StepFinished, StepProgress, StepStarted
+from toolplan.visible import visible
 
 if TYPE_CHECKING:
     from toolplan.schedule import StepRecord
@@ -92,6 +93,7 @@ class Screen:
     def __init__(self, console: Console, language: Tongue) -> None:
         self._console = console
         self._language: Tongue = language
+        self._hiding = Hiding()
         self._words = WORDS[language]
         self._lock = threading.Lock()  # never held while something is printed, which takes rich's own lock
         self._above: list[RenderableType | _Row] = []
@@ -128,7 +130,7 @@ class Screen:
     def see(self, event: AgentEvent) -> None:
         """Take in an event; it is shown with the next drawing."""
         with self._lock:
-            self._above += self._take_in(event)
+            self._above += self._take_in(self._hiding.shown(event))
 
     def _start(self) -> None:
         self._live = Live(console=self._console, get_renderable=self._window, auto_refresh=False)
@@ -193,8 +195,8 @@ class Screen:
             ):
                 first, *rest = remark_text(event, self._language)
                 sign = ("✓ ", "green") if isinstance(event, PlanAccepted) else ("✗ ", "red")
-                head = Text(printable(first)) if isinstance(event, NoteShown) else Text.assemble(sign, printable(first))
-                return [head, *(Text(printable(line), "dim") for line in rest)]
+                head = Text(visible(first)) if isinstance(event, NoteShown) else Text.assemble(sign, visible(first))
+                return [head, *(Text(visible(line), "dim") for line in rest)]
             case EarlyFinished(record=record):
                 if row := self._rows.get(record.id):
                     row.progress = self._words["early_done"]
@@ -255,7 +257,7 @@ class Screen:
     def _tail(self, reply: str) -> list[Text]:
         """Return the last lines of the reply so far."""
         width = max(20, self._console.width - 4)
-        shown = Text(printable(reply[-REPLY_LINES * width :]), "dim").wrap(self._console, width)
+        shown = Text(visible(reply[-REPLY_LINES * width :]), "dim").wrap(self._console, width)
         return [Text.assemble("  ", line) for line in list(shown)[-REPLY_LINES:]]
 
     def _line(self, row: _Row) -> Text:
@@ -265,7 +267,7 @@ class Screen:
         if self._has_sign(row):
             sign, colour = _SIGNS.get(record.outcome if record else "", ("·", ""))
             head.append(f"{sign} ", colour)
-        name = Text(printable(row.step), "bold")
+        name = Text(visible(row.step), "bold")
         name.pad_right(max(0, self._width - name.cell_len))
         if record is None or record.finished_seconds is None or record.started_seconds is None:
             took, outcome = time.perf_counter() - row.started, Text(row.progress, "dim")

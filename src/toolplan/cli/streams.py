@@ -9,15 +9,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import sys
 from collections.abc import Generator
 from typing import Any, TextIO
 
+from toolplan.visible import visible
+
 __all__ = [
     "OutputFailed",
     "clear_screen",
-    "printable",
     "results_apart",
     "say",
     "say_json",
@@ -94,7 +94,7 @@ class OutputFailed(Exception):
 def say(text: str = "") -> None:
     """Print a result. Raises `OutputFailed` or `BrokenPipeError`."""
     stream = stream_for_results()
-    _write(printable(text) if stream.isatty() else text, stream)
+    _write(visible(text) if stream.isatty() else text, stream)
 
 
 def say_json(value: Any, *, in_one_line: bool = False) -> None:
@@ -129,18 +129,4 @@ def _write(text: str, stream: TextIO, end: str = "\n") -> None:
 def warn(text: str = "", *, end: str = "\n") -> None:
     """Print something for a person on standard error; if nobody can read it there, that is no failure."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        print(printable(text), file=sys.stderr, end=end, flush=True)
-
-
-_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters other than tab and line end, and those that turn the direction of writing."""
-
-
-def printable(text: str) -> str:
-    """Return text in which nothing can steer a terminal: results may carry other people's text, escape codes too."""
-    return _STEERING.sub(_visible, text.replace("\r\n", "\n"))
-
-
-def _visible(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+        print(visible(text), file=sys.stderr, end=end, flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-__all__ = ["PURPOSES", "WORDS", "Tongue", "count"]
+__all__ = ["PURPOSES", "WORDS", "Tongue", "count", "tongue_of"]
 
 Tongue: TypeAlias = Literal["en", "zh"]
 
@@ -57,6 +57,7 @@ WORDS: dict[Tongue, dict[str, str]] = {
         "reply": "the reply as it came:",
         "plan": "the plan:",
         "each": "e: ask again before each call, with the values that come from earlier steps",
+        "show_all": "a: show the long arguments in full",
         "allow_one": "Allow it? [y/N] ",
         "allow_all": "Allow all {count}? [y/N] ",
         "not_approved": "not approved; nothing was run",
@@ -95,6 +96,7 @@ WORDS: dict[Tongue, dict[str, str]] = {
         "reply": "收到的回复：",
         "plan": "计划：",
         "each": "e：在每次调用之前，带上来自前面步骤的值再问一次",
+        "show_all": "a：显示完整的长参数",
         "allow_one": "允许吗？[y/N] ",
         "allow_all": "允许全部 {count} 项吗？[y/N] ",
         "not_approved": "未获批准，没有执行任何操作",
@@ -107,6 +109,13 @@ WORDS: dict[Tongue, dict[str, str]] = {
         "join": "、",
     },
 }
+
+
+def tongue_of(language: Literal["auto", "en", "zh"], text: str) -> Tongue:
+    """Return the language to speak: the one that was chosen, or that of the text."""
+    from toolplan.prompt import language_of
+
+    return language_of(text) if language == "auto" else language
 
 
 def count(number: int, what: str, language: Tongue) -> str:

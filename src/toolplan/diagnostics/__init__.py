@@ -1,8 +1,9 @@
 """Located messages about a plan, and the one catalogue of their wording.
 
 `source.py` knows where things are, `diagnostic.py` what a message consists of, `render.py` how it is drawn.
-Each code is one function in `reading.py` and `formats.py` (1xx), `names.py` (2xx), `calls.py` (3xx), `effects.py` (4xx)
-or `limits.py` (5xx), beside the long text that `toolplan explain` prints. No message text lives anywhere else.
+Each code is one function in `reading.py`, `formats.py` and `program*.py` (1xx), `names.py` (2xx), `calls.py` (3xx),
+`effects.py` (4xx) or `limits.py` (5xx), beside the long text that `toolplan explain` prints. No message text lives
+anywhere else.
 """
 
 from toolplan.diagnostics.diagnostic import (

@@ -10,36 +10,21 @@ from toolplan.diagnostics.diagnostic import Diagnostic, Mark, explained
 from toolplan.diagnostics.source import Place
 
 __all__ = [
-    "argument_twice",
     "asyncio_call",
     "call_in_lambda",
-    "change_arguments",
-    "changed_while_looping",
-    "changed_within",
-    "deleted_name",
     "empty_program",
     "gathered_failures",
     "imported",
     "left_before_finally",
     "loop_else",
-    "lost_change",
     "lost_value",
-    "misplaced_bound",
-    "schema",
     "several_handlers",
-    "shared_change",
-    "slice_target",
-    "starred_arguments",
     "statement",
     "target",
-    "too_many_arguments",
     "try_without_handler",
     "unbounded_while",
-    "unnamed_argument",
     "unreadable_program",
     "walrus",
-    "word_argument",
-    "word_needs",
 ]
 
 _SYNTAX_HELP = tuple(
@@ -316,189 +301,6 @@ def target(place: Place) -> Diagnostic:
 
 
 @explained(
-    "TP159",
-    "a slice that is given a value",
-    story="""\
-Elements are replaced one at a time. A list with several elements replaced is a new list, put together from slices.""",
-    wrong="xs = [1, 2, 3]\nxs[0:2] = [9]\nreturn str(xs)",
-    right="xs = [1, 2, 3]\nxs = [9] + xs[2:]\nreturn str(xs)",
-)
-def slice_target(place: Place) -> Diagnostic:
-    """A slice left of `=` or after `del`."""
-    return Diagnostic(
-        "",
-        "a slice cannot be given a value or deleted",
-        place,
-        "a slice",
-        help="make a new list: `xs = xs[:a] + [...] + xs[b:]`",
-    )
-
-
-@explained(
-    "TP160",
-    "`del` of a name",
-    story="""\
-Names need not be deleted; they cost nothing. Deleting an element or field (`del counts["a"]`) is possible.""",
-    wrong='w = get_weather(city="Oslo")\ndel w',
-    right='w = get_weather(city="Oslo")',
-)
-def deleted_name(place: Place) -> Diagnostic:
-    """A `del` of something that is no element or field of a value."""
-    return Diagnostic("", "only elements and fields of a value can be deleted", place, "not one", help="leave it out")
-
-
-@explained(
-    "TP161",
-    "an argument without a name",
-    story="""\
-Arguments of tools are given by name, so that the plan says what each one is. Where the tools are known, arguments in
-the order of the signature are accepted too; here the order of this tool's parameters is not known.""",
-    wrong='get_weather("Oslo")',
-    right='get_weather(city="Oslo")',
-)
-def unnamed_argument(place: Place, tool: str) -> Diagnostic:
-    """A positional argument of a tool whose parameters are not known."""
-    return Diagnostic(
-        "", f"this argument of `{tool}` has no name", place, "which parameter?", help=f"name it: `{tool}(name=value)`"
-    )
-
-
-@explained(
-    "TP162",
-    "too many arguments",
-    story="""\
-The call gives more arguments without a name than the tool has parameters.""",
-    wrong='len_of("a", "b", "c", "d")',
-    right='len_of(text="a")',
-)
-def too_many_arguments(place: Place, tool: str, parameters: Sequence[str]) -> Diagnostic:
-    """A positional argument beyond the tool's last parameter."""
-    takes = ", ".join(f"`{name}`" for name in parameters) or "no arguments"
-    return Diagnostic(
-        "",
-        f"`{tool}` takes at most {len(parameters)} argument{'' if len(parameters) == 1 else 's'}",
-        place,
-        "one too many",
-        notes=(f"it takes {takes}",),
-        help="name the arguments",
-    )
-
-
-@explained(
-    "TP163",
-    "an argument given twice",
-    story="""\
-A call gives the same argument twice, once by its place and once by its name, or under two spellings.""",
-    wrong='ask_user("Which one?", question="Which two?")',
-    right='ask_user("Which one?")',
-)
-def argument_twice(place: Place, called: str, name: str) -> Diagnostic:
-    """The second of two values for one argument."""
-    return Diagnostic(
-        "", f"`{called}` is given `{name}` twice", place, "given here again", help="keep one of the two values"
-    )
-
-
-@explained(
-    "TP164",
-    "arguments that are spread out",
-    story="""\
-`*` and `**` in a call hide which arguments a tool is given, so neither a person nor the checker could tell. `**` before
-a dictionary that is written out in the call is accepted.""",
-    wrong='given = {"city": "Oslo"}\nget_weather(**given)',
-    right='get_weather(city="Oslo")',
-)
-def starred_arguments(place: Place, tool: str, stars: str) -> Diagnostic:
-    """A `*` or `**` argument of a tool."""
-    return Diagnostic(
-        "",
-        f"the arguments of `{tool}` cannot be spread out with `{stars}`",
-        place,
-        "which arguments?",
-        help=f"write each argument by name: `{tool}(a=x.a, b=x.b)`",
-    )
-
-
-_WORDS = {
-    "answer": "answer(text)",
-    "ask_model": "ask_model(question, data, returns=schema)",
-    "ask_user": "ask_user(question)",
-    "cannot": "cannot(reason, missing=[...])",
-    "print": "print(value, ...)",
-    "replan": "replan(reason)",
-}
-
-
-@explained(
-    "TP165",
-    "an argument that a word of the notation does not take",
-    story="""\
-The words of the notation take these arguments, by place or by name: `ask_model(question, data, returns=schema)`,
-`ask_user(question)`, `answer(text)`, `cannot(reason, missing=[...])`, `replan(reason)`.""",
-    wrong='reply = ask_user("Which one?", ["A", "B"])\nreturn reply',
-    right='reply = ask_user("Which one, A or B?")\nreturn reply',
-)
-def word_argument(place: Place, word: str, name: str | None) -> Diagnostic:
-    """An argument that `word` does not take; `name` is None for one without a name."""
-    which = f"no argument `{name}`" if name else "no such argument"
-    return Diagnostic("", f"`{word}` takes {which}", place, "not taken", help=f"it is `{_WORDS[word]}`")
-
-
-@explained(
-    "TP166",
-    "a word of the notation without its argument",
-    story="""\
-A question needs its text, a `cannot` its reason, an `answer` what is answered.""",
-    wrong="cannot()",
-    right='cannot("there is no tool that books trains")',
-)
-def word_needs(place: Place, word: str, name: str) -> Diagnostic:
-    """A call of `word` that lacks its first argument."""
-    return Diagnostic("", f"`{word}` needs `{name}`", place, f"no `{name}`", help=f"it is `{_WORDS[word]}`")
-
-
-@explained(
-    "TP167",
-    "`returns` is not a literal schema",
-    story="""\
-The `returns` of `ask_model` is a JSON Schema that stands in the program, so that what comes back can be checked before
-anything runs: a dictionary of constants, or a variable that was given one. The names of Python's types are accepted as
-shorthand: `str`, `list[str]`, `bool`, `str | None`, `{"name": str, "age": int}`.""",
-    wrong='kind = get_kind()\nx = ask_model("How many?", "three", returns=kind)\nreturn str(x)',
-    right='x = ask_model("How many?", "three", returns={"type": "integer"})\nreturn str(x)',
-)
-def schema(place: Place, value: Place | None = None) -> Diagnostic:
-    """A part of a `returns` that is neither a constant nor a type's name. `value` is what a name in it stands for."""
-    return Diagnostic(
-        "",
-        "`returns` must be a JSON Schema that is written out",
-        place,
-        "not a constant",
-        (Mark(value, "its value"),) if value else (),
-        help='write for example `returns={"type": "array", "items": {"type": "string"}}`, or `returns=list[str]`',
-    )
-
-
-@explained(
-    "TP168",
-    "`max_iterations` in the wrong place",
-    story="""\
-`max_iterations(n)` is the bound of a `while` loop and stands as the first statement of its body; n is a number.""",
-    wrong='max_iterations(20)\njob = get_job(id="1")',
-    right='job = get_job(id="1")\nwhile not job.done:\n    max_iterations(20)\n    job = get_job(id="1")',
-)
-def misplaced_bound(place: Place) -> Diagnostic:
-    """A `max_iterations(...)` that bounds nothing."""
-    return Diagnostic(
-        "",
-        "`max_iterations` bounds no loop here",
-        place,
-        "no `while` around it",
-        help="write it as the first statement in the body of a `while`, with a number: `max_iterations(20)`",
-    )
-
-
-@explained(
     "TP169",
     "a call inside a lambda",
     story="""\
@@ -583,129 +385,6 @@ def lost_value(place: Place, called: str) -> Diagnostic:
     """A statement that only calls a function or method of expressions."""
     return Diagnostic(
         "", f"the value of `{called}(...)` is not used", place, "computed and lost", help="give it a name: `x = ...`"
-    )
-
-
-@explained(
-    "TP174",
-    "a change that nothing can see",
-    story="""\
-A method such as `append` changes a variable. Here it is called on something that has no name, or whose kind cannot be
-told, so the change would be lost.""",
-    wrong='get_names().append("Ann")',
-    right='names = get_names()\nnames.append("Ann")\nsave_names(names=names)',
-)
-def lost_change(place: Place, method: str) -> Diagnostic:
-    """A changing method whose effect cannot be kept."""
-    if method == "clear":
-        help = "write `xs = []` or `d = {}`"
-    elif method == "popitem":
-        help = "choose a key, and `pop` it"
-    else:
-        help = "give the value a name first: `x = ...`"
-    return Diagnostic("", f"`{method}` changes nothing that has a name", place, "the change would be lost", help=help)
-
-
-_CHANGES = {
-    "add": "add(element)",
-    "append": "append(element)`, for several `extend([a, b])",
-    "clear": "clear()",
-    "discard": "discard(element)",
-    "extend": "extend(list)",
-    "insert": "insert(index, element)",
-    "pop": "pop(index)` or `pop(key, default)",
-    "remove": "remove(element)",
-    "reverse": "reverse()",
-    "setdefault": "setdefault(key, value)",
-    "sort": "sort(key=..., reverse=...)",
-    "update": "update(other)",
-}
-
-
-@explained(
-    "TP175",
-    "a changing method called in a way it does not have",
-    story="""\
-The methods that change a list or an object take what Python's take, without names except for `sort`.""",
-    wrong="xs = [3, 1]\nxs.append(1, 2)\nreturn str(xs)",
-    right="xs = [3, 1]\nxs.extend([1, 2])\nreturn str(xs)",
-)
-def change_arguments(place: Place, method: str, count: tuple[int, int]) -> Diagnostic:
-    """A changing method with too many or too few arguments."""
-    low, high = count
-    takes = "no arguments" if not high else f"{low if low == high else f'{low} to {high}'} argument{'s' * (high > 1)}"
-    if method == "sort":
-        takes = "arguments by name"
-    help = _CHANGES.get(method, f"{method}(...)")
-    return Diagnostic("", f"`{method}` takes {takes}", place, "not taken", help=f"it is `{help}`")
-
-
-@explained(
-    "TP176",
-    "a value used and changed in one statement",
-    story="""\
-The statement takes something out of a value and also uses that value elsewhere. Which of the two comes first matters,
-and is easily misread; two statements say it.""",
-    wrong="xs = [1, 2, 3]\npair = [xs[0], xs.pop()]\nreturn str(pair)",
-    right="xs = [1, 2, 3]\nlast = xs.pop()\npair = [xs[0], last]\nreturn str(pair)",
-)
-def changed_within(place: Place, name: str, method: str) -> Diagnostic:
-    """A `pop` or `setdefault` on a variable that the same statement uses once more."""
-    return Diagnostic(
-        "",
-        f"`{name}` is changed by `{method}` and used in the same statement",
-        place,
-        "changed here",
-        help=f"write `x = {name}.{method}(...)` on a line before",
-    )
-
-
-@explained(
-    "TP177",
-    "a change that another name was meant to see",
-    story="""\
-Values of a plan are never shared: after `b = a` a change of `b` leaves `a` alone, where Python would change both. A
-program that changes a value under one name and uses it under another would do something else than it says, so it is
-refused.""",
-    wrong='rows = list_rows()\nfor row in rows:\n    row["total"] = row.price * row.count\nreturn str(rows)',
-    right='rows = list_rows()\nrows = [row | {"total": row.price * row.count} for row in rows]\nreturn str(rows)',
-)
-def shared_change(place: Place, name: str, other: str, shared: Place, used: Place, in_loop: bool) -> Diagnostic:
-    """A change of `name`, whose value is part of `other`'s since `shared`, and `other` is used at `used`."""
-    if in_loop:
-        help = f'make a new list: `{other} = [{name} | {{"field": value}} for {name} in {other}]`'
-    else:
-        help = f"change `{other}` itself, or give the changed value to it"
-    return Diagnostic(
-        "",
-        f"this changes `{name}`, but not `{other}`, which is used later",
-        place,
-        f"`{other}` keeps its old value",
-        (Mark(shared, f"`{name}` comes from `{other}` here"), Mark(used, f"`{other}` is used here")),
-        help=help,
-    )
-
-
-@explained(
-    "TP179",
-    "a list that changes while a loop goes through it",
-    story="""\
-A loop goes through the elements that the list has when the loop begins. In Python, what is appended meanwhile is
-visited too, and what is removed makes it skip elements; neither is what a plan does, so a program that relies on it is
-refused.""",
-    wrong='pages = ["/"]\nfor page in pages:\n    pages.extend(get_links(page=page))\nreturn str(pages)',
-    right='pages = ["/"]\nfound = []\nfor page in pages:\n    found.extend(get_links(page=page))\n'
-    "return str(pages + found)",
-)
-def changed_while_looping(place: Place, name: str, loop: Place) -> Diagnostic:
-    """A change of the list `name` in the body of a loop over it."""
-    return Diagnostic(
-        "",
-        f"`{name}` is changed while a loop goes through it",
-        place,
-        "the loop does not see this",
-        (Mark(loop, "the loop goes through this"),),
-        help="collect the changes in another list; for a list that grows, use `while xs:` with `x = xs.pop(0)`",
     )
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
@@ -51,6 +52,7 @@ __all__ = [
     "StepResolved",
     "decode",
     "encode",
+    "to_text",
 ]
 
 FORMAT = 1
@@ -155,7 +157,11 @@ class PlanBegun:
     settings: dict[str, Json] = field(default_factory=dict[str, "Json"])
     known: Json = None
     mended: bool = False
-    """Whether its text had to be mended to be read, so that its effects need a person's word."""
+    """Whether its text had to be mended to be read, or is unclear, so that its effects need a person's word."""
+    repairs: list[str] = field(default_factory=list[str])
+    """What had to be mended or is unclear, one sentence each."""
+    notation: str = "json"
+    """The notation in which it was written."""
     ids: list[str] = field(default_factory=list[str])
     """The ids of its steps, where they are not those after the ids that are used up: a loop leaves calls out."""
 
@@ -193,6 +199,8 @@ class Decision:
     reason: str = ""
     by: str = ""
     at: str = ""
+    call: str = ""
+    """The hash of the call alone: a refusal, and a change of its arguments, hold whatever the policy is by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,8 +286,13 @@ def encode(entry: Entry) -> tuple[str, str]:
         if value == _default(item) and type(value) is type(_default(item)):
             continue
         body[item.name] = sorted(cast("frozenset[str]", value)) if isinstance(value, frozenset) else value
+    return type(entry).__name__, to_text(body)
+
+
+def to_text(body: Mapping[str, Any]) -> str:
+    """Return the fields of a row as JSON text."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-    return type(entry).__name__, text if is_text(text) else json.dumps(body, separators=(",", ":"))
+    return text if is_text(text) else json.dumps(body, separators=(",", ":"))
 
 
 def decode(kind: str, body: str) -> Entry:

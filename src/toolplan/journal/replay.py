@@ -94,8 +94,8 @@ def tell(entries: Sequence[Entry]) -> Story:
                 _drop_unbegun(story)
                 story.said.append((entry, len(story.parts)))
             case PlanBegun():
-                _drop_unbegun(story)
-                story.parts.append((entry, []))
+                said = _drop_unbegun(story, entry)
+                story.parts.append((entry, said))
             case _:
                 if isinstance(entry, Decision):
                     story.decisions.append(entry)
@@ -106,10 +106,16 @@ def tell(entries: Sequence[Entry]) -> Story:
     return story
 
 
-def _drop_unbegun(story: Story) -> None:
-    """Forget a plan that did not begin, for something else came instead."""
-    if story.parts and not story.has_begun:
-        story.parts.pop()
+def _drop_unbegun(story: Story, instead: PlanBegun | None = None) -> list[Entry]:
+    """Forget a plan that did not begin, for something else came `instead`; if that is the same plan, return its words.
+
+    They are those of a person about the plan.
+    """
+    if not story.parts or story.has_begun:
+        return []
+    dropped, after = story.parts.pop()
+    is_same = instead is not None and (dropped.plan, dropped.known) == (instead.plan, instead.known)
+    return [entry for entry in after if isinstance(entry, Decision)] if is_same else []
 
 
 @dataclass(slots=True)
@@ -127,8 +133,6 @@ class Replayed:
     """What was found out about them."""
     seconds: float = 0.0
     """How long the run had taken when the last event came."""
-    is_lossy: bool = False
-    """Whether a secret is missing among the values."""
 
 
 def replay(entries: Sequence[Entry], plan: Plan, tools: ToolSet, known: Known, setup: Setup) -> Replayed:
@@ -143,7 +147,7 @@ def replay(entries: Sequence[Entry], plan: Plan, tools: ToolSet, known: Known, s
         match entry:
             case RunBegun() | Earlier() | Inferred() | LoopBegun() | ModelSaid() | PlanBegun():
                 pass
-            case RunResumed() | Decision():
+            case RunResumed() | Decision() | SecretLeftOut():
                 pass
             case RunEnded():  # what it had left behind is no business of the scheduler any more: `run/left_behind.py`
                 for key in list(state.machine.left_behind):
@@ -154,8 +158,6 @@ def replay(entries: Sequence[Entry], plan: Plan, tools: ToolSet, known: Known, s
                 state.resolved.pop(entry.key, None)
             case StepResolved():
                 state.resolved[entry.key] = entry
-            case SecretLeftOut():
-                state.is_lossy = True
             case _:
                 _feed(state, entry, number)
     return state

@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import itertools
+import json
 import os
 import sqlite3
 import threading
@@ -28,56 +29,20 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from toolplan.errors import JournalError, JournalMismatch, RunIsHeld
 from toolplan.journal import chain
-from toolplan.journal.entries import FORMAT, Entry, RunBegun, RunEnded, RunResumed, decode, encode
-from toolplan.journal.lease import LEASE_SECONDS, Holder, is_live, take
+from toolplan.journal.database import check_format, connect, damaged, explain, explained
+from toolplan.journal.entries import Entry, RunBegun, RunEnded, RunResumed, SecretLeftOut, decode, encode
+from toolplan.journal.lease import LEASE_SECONDS, Holder, take
+from toolplan.journal.listing import RunRow, full_id, one_run, runs_in
 from toolplan.journal.secrets import Secrets
 
-__all__ = ["DELAY_SECONDS", "SCHEMA", "Journal", "RunRow", "RunWriter"]
+__all__ = ["DELAY_SECONDS", "Journal", "RunWriter"]
 
 DELAY_SECONDS = 0.05
 """How long entries that nobody waits for may stay in memory."""
-
-ROOM_BYTES = 65_536
-"""With less room than this, an input or output error of SQLite means that the disk is full."""
-
-BUSY_SECONDS = 30.0
-"""How long a commit waits for other processes' commits."""
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS journal (format INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS runs (
-    run_id TEXT PRIMARY KEY, request TEXT NOT NULL, begun TEXT NOT NULL, outcome TEXT NOT NULL, changed TEXT NOT NULL,
-    written INTEGER, chain TEXT
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS entries (
-    run_id TEXT NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL,
-    PRIMARY KEY (run_id, number)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS leases (
-    run_id TEXT PRIMARY KEY, holder TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, born TEXT NOT NULL,
-    token INTEGER NOT NULL, until REAL NOT NULL
-) WITHOUT ROWID;
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """One run, as `toolplan runs` lists it.
-
-    `outcome` is "running" until an end is written; `is_held` says whether a process is at work on it.
-    """
-
-    run_id: str
-    request: str
-    begun: str
-    outcome: str
-    changed: str
-    is_held: bool
-
 
 Tell: TypeAlias = "Callable[[JournalError | None], None]"
 
@@ -104,6 +69,8 @@ class RunWriter:
         self.run_id = run_id
         self.token = token
         self.secrets: Secrets | None = None
+        self.left_out: set[str] = set()
+        """The kinds of entries of which something was left out, because it is secret."""
         self.failed: JournalError | None = None
         self.is_closed = False
         self._journal = journal
@@ -114,6 +81,7 @@ class RunWriter:
         """Let an entry join the next commit."""
         outcome = entry.outcome if isinstance(entry, RunEnded) else "running" if isinstance(entry, RunResumed) else None
         rows = self.secrets.rows(entry) if self.secrets else [encode(entry)]
+        self.left_out |= {json.loads(body)["what"] for kind, body in rows if kind == SecretLeftOut.__name__}
         self._journal._add(self, rows, outcome)  # pyright: ignore[reportPrivateUsage] - its other half
 
     async def durable(self) -> None:
@@ -185,7 +153,7 @@ class Journal:
         self._thread: threading.Thread | None = None
         self._held: dict[int, RunWriter] = {}
         self._commits = 0
-        with _explained(self.path):
+        with explained(self.path):
             if readonly:
                 if not self.path.is_file():
                     raise JournalError(f"there is no journal at {self.path}")
@@ -193,7 +161,7 @@ class Journal:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # what is in it is nobody else's business
             with closing(self._connect()) as connection:
-                self._check_format(connection)
+                check_format(connection, self.path, readonly=readonly)
 
     @property
     def commits(self) -> int:
@@ -221,10 +189,10 @@ class Journal:
         Raises `RunIsHeld` while another holder is at work on it, `JournalError` when there is no such run.
         """
         with self._writing() as connection:
-            run_id = _full_id(connection, run_id)
+            run_id = full_id(connection, run_id)
             token = take(connection, run_id, self.holder)
             if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-                raise _damaged(self.path)
+                raise damaged(self.path)
             rows = chain.verified(connection, run_id)
             chain.seal(connection, run_id, len(rows), chain.of(rows))  # an older version has not done so
         return self._hold(self.writer(run_id, token, len(rows)))
@@ -232,7 +200,7 @@ class Journal:
     def read(self, run_id: str) -> list[Entry]:
         """Return the entries of a run, the first one `RunBegun`. `run_id` may be a beginning that fits one run only."""
         with self._reading() as connection:
-            full = _full_id(connection, run_id)
+            full = full_id(connection, run_id)
             rows = chain.verified(connection, full)
         entries = [decode(kind, body) for kind, body in rows]
         if not entries or not isinstance(entries[0], RunBegun):
@@ -241,22 +209,13 @@ class Journal:
 
     def runs(self, *, limit: int = 100, outcome: str | None = None) -> list[RunRow]:
         """Return the newest runs first."""
-        query = _ROWS
-        given: list[Any] = []
-        if outcome is not None:
-            query += " WHERE outcome = ?"
-            given.append(outcome)
-        query += " ORDER BY begun DESC, changed DESC LIMIT ?"
         with self._reading() as connection:
-            rows = connection.execute(query, (*given, limit)).fetchall()
-        return [_row(row) for row in rows]
+            return runs_in(connection, limit, outcome)
 
     def row(self, run_id: str) -> RunRow:
         """Return the row of one run. Raises `JournalError` when there is none."""
         with self._reading() as connection:
-            full = _full_id(connection, run_id)
-            row = connection.execute(f"{_ROWS} WHERE r.run_id = ?", (full,)).fetchone()
-        return _row(row)
+            return one_run(connection, full_id(connection, run_id))
 
     def close(self) -> None:
         """Write what is left, give back every run, and end the writing thread."""
@@ -382,7 +341,7 @@ class Journal:
                 with closing(self._connect()) as connection:
                     self._commit(connection, [batch])
             except Exception as found:
-                failure = found if isinstance(found, JournalError) else _explain(self.path, found)
+                failure = found if isinstance(found, JournalError) else explain(self.path, found)
                 batch.writer.failed = batch.writer.failed or failure
 
     def _write_batch(self, connection: sqlite3.Connection, batch: _Batch) -> bool:
@@ -418,51 +377,14 @@ class Journal:
     # Connections --------------------------------------------------------------------------------------------------
 
     def _connect(self) -> sqlite3.Connection:
-        mode = "ro" if self.readonly else "rwc"
-        connection = sqlite3.connect(
-            f"{self.path.absolute().as_uri()}?mode={mode}",
-            uri=True,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        try:
-            if not self.readonly:
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = FULL")
-                connection.execute("PRAGMA fullfsync = ON")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _check_format(self, connection: sqlite3.Connection) -> None:
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if "journal" not in tables:
-            if tables:
-                raise JournalError(f"{self.path} is a database, but no journal of toolplan")
-            if self.readonly:
-                raise JournalError(f"{self.path} is empty")
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in SCHEMA.split(";"):
-                connection.execute(statement)
-            if connection.execute("SELECT COUNT(*) FROM journal").fetchone() == (0,):
-                connection.execute("INSERT INTO journal VALUES (?)", (FORMAT,))
-            connection.execute("COMMIT")
-        elif not self.readonly:
-            chain.make_room(connection)
-        (found,) = connection.execute("SELECT MAX(format) FROM journal").fetchone()
-        if found > FORMAT:
-            raise JournalError(
-                f"{self.path} was written by a newer version of toolplan (format {found}; this one knows {FORMAT})"
-            )
+        return connect(self.path, readonly=self.readonly)
 
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection]:
         """Give a connection inside a transaction that is committed at the end."""
         if self.readonly:
             raise JournalError(f"the journal {self.path} was opened only to be read")
-        with _explained(self.path), closing(self._connect()) as connection:
+        with explained(self.path), closing(self._connect()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -474,7 +396,7 @@ class Journal:
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:
-        with _explained(self.path), closing(self._connect()) as connection:
+        with explained(self.path), closing(self._connect()) as connection:
             connection.execute("BEGIN")
             yield connection
 
@@ -486,72 +408,6 @@ def _settle(done: asyncio.Future[None], error: JournalError | None) -> None:
         done.set_result(None)
     else:
         done.set_exception(error)
-
-
-_ROWS = (
-    "SELECT r.run_id, request, begun, outcome, changed, holder, host, pid, born, until FROM runs r"
-    " LEFT JOIN leases l ON l.run_id = r.run_id"
-)
-
-
-def _row(row: tuple[Any, ...]) -> RunRow:
-    run_id, request, begun, outcome, changed, holder, host, pid, born, until = row
-    is_held = holder is not None and is_live(Holder(holder, host, pid, born), until)
-    return RunRow(run_id, request, begun, outcome, changed, is_held)
-
-
-def _full_id(connection: sqlite3.Connection, run_id: str) -> str:
-    """Return the one run whose id begins with `run_id`."""
-    pattern = run_id.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
-    found = [
-        name for (name,) in connection.execute("SELECT run_id FROM runs WHERE run_id LIKE ? ESCAPE '\\'", (pattern,))
-    ]
-    if run_id in found:
-        return run_id
-    if len(found) == 1 and run_id:
-        return found[0]
-    if found:
-        raise JournalError(f"{len(found)} runs begin with `{run_id}`; give more of the id")
-    raise JournalError(f"the journal has no run `{run_id}`; `toolplan runs` lists those it has")
-
-
-@contextmanager
-def _explained(path: Path) -> Generator[None]:
-    """Turn what SQLite and the system raise into a `JournalError` that says what to do."""
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
-        raise _explain(path, error) from error
-
-
-def _explain(path: Path, error: Exception) -> JournalError:
-    text = str(error)
-    if "full" in text or "No space" in text or ("disk I/O" in text and _is_full(path)):
-        return JournalError(f"the journal {path} cannot be written: the disk is full; nothing unwritten was started")
-    if "readonly" in text or "read-only" in text or isinstance(error, PermissionError):
-        return JournalError(f"the journal {path} cannot be written: it, or its folder, is read-only")
-    if "unable to open" in text or isinstance(error, FileExistsError | NotADirectoryError):
-        return JournalError(f"the journal {path} cannot be opened: its folder is missing or not writable")
-    if "not a database" in text:
-        return JournalError(f"{path} is no journal: the file is not a database")
-    if "malformed" in text or "disk image" in text or "decode to UTF-8" in text:
-        return _damaged(path)
-    if "locked" in text or "busy" in text:
-        return JournalError(f"the journal {path} is locked by another program for more than {BUSY_SECONDS:g} seconds")
-    return JournalError(f"the journal {path} cannot be used: {text}")
-
-
-def _is_full(path: Path) -> bool:
-    """Return whether so little room is left that SQLite cannot make its files beside the journal."""
-    import shutil  # 2 ms to import
-
-    with suppress(OSError):
-        return shutil.disk_usage(path.parent).free < ROOM_BYTES
-    return False
-
-
-def _damaged(path: Path) -> JournalError:
-    return JournalError(f"the journal {path} is damaged; what can be saved of it: `sqlite3 FILE .recover`")
 
 
 def _now() -> str:

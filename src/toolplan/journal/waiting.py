@@ -66,6 +66,7 @@ def approve(
             reason=deny or "",
             by=_who(),
             at=_now(),
+            call=question.get("call", ""),
         )
 
     return _say(journal, run_id, "approval", steps, decided, "for nobody's approval")

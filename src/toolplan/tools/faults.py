@@ -15,18 +15,18 @@ import datetime as dt
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from toolplan.diagnostics import nearest
 from toolplan.errors import UsageError
 from toolplan.tools.json_schema import is_array, is_object
-from toolplan.values import Json, kind_of, shorten
+from toolplan.values import Json, kind_of, shorten, value_at
 
 if typing.TYPE_CHECKING:
     from jsonschema_rs import ValidationError, Validator
 
-__all__ = ["ArgumentFault", "Checker", "FaultKind", "fault_text"]
+__all__ = ["ArgumentFault", "Checker", "FaultKind", "fault_text", "without_value"]
 
 FaultKind: TypeAlias = Literal[
     "missing", "unknown", "type", "enum", "range", "length", "pattern", "format", "unique", "union", "other"
@@ -55,6 +55,22 @@ class ArgumentFault:
 def fault_text(fault: ArgumentFault) -> str:
     """Return the message with its suggestion, for places that have no room for a diagnostic."""
     return fault.message + (f"; did you mean `{fault.suggestion}`?" if fault.suggestion else "")
+
+
+def without_value(fault: ArgumentFault, root: Any) -> ArgumentFault:
+    """Return what is wrong with a secret value, without the value: only of what kind it is.
+
+    The names of the fields inside of it stay, but for one that its schema does not know.
+    """
+    if fault.kind == "missing":
+        return fault
+    if fault.kind == "unknown":
+        around = fault.path[:-1]
+        message = f"{_spoken(around, 'it')} has a field that is unknown"
+        return replace(fault, path=(*around, "?"), message=message, found="", suggestion=None)
+    found = kind_of(value_at(root, fault.path))
+    message = f"{_spoken(fault.path, 'it')} must be {fault.expected}, but is {found}"
+    return replace(fault, message=message, found=found, suggestion=None, allowed=())
 
 
 class Checker:
@@ -110,9 +126,7 @@ def _leading(errors: Iterable[ValidationError]) -> list[ValidationError]:
     return leading
 
 
-def _reported(
-    error: ValidationError, root: Any, whole: str, schema: Mapping[str, Any], prefix: bool = True
-) -> list[ArgumentFault]:
+def _reported(error: ValidationError, root: Any, whole: str, schema: Mapping[str, Any]) -> list[ArgumentFault]:
     path = tuple(error.instance_path)
     kind: Any = error.kind
     name = kind.name
@@ -124,7 +138,7 @@ def _reported(
         return _union(error, root, whole, schema)
     if name == "propertyNames":
         return [_unknown((*path, str(kind.error.instance)), root, whole, error, schema)]
-    return [_wrong(path, name, kind, _at(root, path), whole)]
+    return [_wrong(path, name, kind, value_at(root, path), whole)]
 
 
 def _missing(parent: tuple[str | int, ...], name: str, whole: str) -> ArgumentFault:
@@ -137,8 +151,8 @@ def _unknown(
     path: tuple[str | int, ...], root: Any, whole: str, error: ValidationError, schema: Mapping[str, Any]
 ) -> ArgumentFault:
     name = str(path[-1])
-    known = list(_at(schema, (*error.schema_path[:-1], "properties")) or ())
-    taken = _at(root, path[:-1])
+    known = list(value_at(schema, (*error.schema_path[:-1], "properties")) or ())
+    taken = value_at(root, path[:-1])
     free = [candidate for candidate in known if candidate not in taken] if is_object(taken) else known
     where = f" in {_spoken(path[:-1], whole)}" if len(path) > 1 else ""
     message = f"`{name}` is unknown{where}" + (f"; known: {', '.join(f'`{k}`' for k in known)}" if known else "")
@@ -235,7 +249,7 @@ def _union(error: ValidationError, root: Any, whole: str, schema: Mapping[str, A
     path = tuple(error.instance_path)
     context: list[list[ValidationError]] = typing.cast("Any", error.kind).context
     if not any(context):
-        return [_wrong(path, "oneOf", error.kind, _at(root, path), whole)]
+        return [_wrong(path, "oneOf", error.kind, value_at(root, path), whole)]
     here = [[e for e in branch if tuple(e.instance_path) == path and e.kind.name in _SHALLOW] for branch in context]
     meant = [branch for branch, shallow in zip(context, here, strict=True) if not shallow]
     meant = [branch for branch in meant if not any(e.kind.name == "const" for e in branch)] or meant
@@ -248,8 +262,8 @@ def _union(error: ValidationError, root: Any, whole: str, schema: Mapping[str, A
         (place, *others) = {tag[0] for tag in tags if tag}
         if not others:
             options = [option for tag in tags if tag for option in tag[1]]
-            return [_not_allowed(place, options, _at(root, place), whole)]
-    value = _at(root, path)
+            return [_not_allowed(place, options, value_at(root, place), whole)]
+    value = value_at(root, path)
     expected: list[str] = []
     allowed: list[Json] = []
     for branch in context:
@@ -302,15 +316,6 @@ def _spoken(path: tuple[str | int, ...], whole: str) -> str:
 
 def _top(path: tuple[str | int, ...]) -> str | None:
     return path[0] if path and isinstance(path[0], str) else None
-
-
-def _at(value: Any, path: Iterable[str | int]) -> Any:
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
 
 
 _DATE = r"\d{4}-\d{2}-\d{2}"

@@ -3,14 +3,14 @@
 A tool may put what it was given into its own error: `login as ann with hunter2 failed`. Errors go to people, models,
 logs and journals, so whatever leaves as one goes through `SeenSecrets.clean` first. What is secret is said by the
 schemas (`secrets.py`); a value of some length that stood in such a place is left out of every error from then on, also
-in the spellings of JSON and of addresses.
+in the spellings of JSON and of addresses. The journal leaves them out of its rows by the same rule.
 """
 
 from __future__ import annotations
 
 import json
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from toolplan.tools.secrets import HIDDEN
 from toolplan.tools.tool import Tool
@@ -20,6 +20,8 @@ __all__ = ["SeenSecrets"]
 
 SHORTEST = 5
 """A secret of fewer characters is not looked for: it would be found in too much that is none."""
+SHORTENED = 58
+"""Messages show the beginning of a long text, about so many characters."""
 
 
 class SeenSecrets:
@@ -35,8 +37,10 @@ class SeenSecrets:
 
     def see(self, tool: Tool, arguments: Mapping[str, Json]) -> None:
         """Note the secrets in the arguments of a call."""
-        for name in tool.secret_arguments:
-            self._note(arguments.get(name))
+        secret = tool.secret_arguments
+        for name, value in arguments.items() if secret else ():
+            if name in secret:
+                self._note(value)
 
     def see_result(self, tool: Tool, value: Json) -> None:
         """Note the secrets in what a call has returned."""
@@ -49,11 +53,42 @@ class SeenSecrets:
         for name in names:
             self._note(value.get(name))
 
-    def clean(self, text: str) -> str:
-        """Return the text without the secrets that were seen so far."""
+    def see_words(self, values: Iterable[Json]) -> None:
+        """Note words of a plan that go into secret places (`secret_words.py`)."""
+        for value in values:
+            self._note(value.strip() if isinstance(value, str) else value)
+
+    def see_all(self, others: SeenSecrets) -> None:
+        """Note all that others have seen."""
+        self._add(others._texts)
+
+    def clean(self, text: str, mark: str = HIDDEN) -> str:
+        """Return the text with `mark` in place of the secrets that were seen so far."""
         for secret in self._texts:
-            text = text.replace(secret, HIDDEN)
+            text = text.replace(secret, mark)
         return text
+
+    def masked(self, text: str) -> str:
+        """Return the text with as many asterisks in place of these secrets, so that every place in it stays."""
+        for secret in self._texts:
+            text = text.replace(secret, "*" * len(secret))
+        return text
+
+    def clean_json(self, value: Json, mark: str = HIDDEN, *, numbers: bool = True) -> Json:
+        """Return the value with `mark` in place of these secrets in texts and keys, and of whole `numbers` too."""
+        match value:
+            case str():
+                return self.clean(value, mark)
+            case list():
+                return [self.clean_json(item, mark, numbers=numbers) for item in value]
+            case dict():
+                return {
+                    self.clean(key, mark): self.clean_json(item, mark, numbers=numbers) for key, item in value.items()
+                }
+            case int() | float() if numbers and not isinstance(value, bool) and str(value) in self._texts:
+                return mark
+            case _:
+                return value
 
     def _note(self, value: Json) -> None:
         if isinstance(value, list):
@@ -70,5 +105,7 @@ class SeenSecrets:
             return
         spelled = (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])
         quoted = (urllib.parse.quote(text), urllib.parse.quote(text, safe=""), urllib.parse.quote_plus(text))
-        found = {**self._texts, **dict.fromkeys((*spelled, *quoted))}
-        self._texts = dict.fromkeys(sorted(found, key=len, reverse=True))
+        self._add((*spelled, *quoted, *(each[:SHORTENED] for each in spelled if len(each) > SHORTENED)))
+
+    def _add(self, texts: Iterable[str]) -> None:
+        self._texts = dict.fromkeys(sorted({**self._texts, **dict.fromkeys(texts)}, key=len, reverse=True))

@@ -26,14 +26,14 @@ from toolplan.tools.callee import (
 from toolplan.tools.context import ToolContext
 from toolplan.tools.declaration import Approval, Availability, Declaration, Declared, Facts, RateLimit, RunsIn
 from toolplan.tools.docstrings import Documentation, read_docstring
-from toolplan.tools.faults import ArgumentFault, Checker, fault_text
+from toolplan.tools.faults import ArgumentFault, Checker, fault_text, without_value
 from toolplan.tools.json_schema import admits_null, definitions_of, is_strict, remote_reference
 from toolplan.tools.listing import listing, listing_async
 from toolplan.tools.marks import mark_of
 from toolplan.tools.naming import name_value
 from toolplan.tools.results import Results, results_of
 from toolplan.tools.schema import Argument, Arguments, copied, describe_arguments
-from toolplan.tools.secrets import secret_names, secret_part
+from toolplan.tools.secrets import SecretNames, secret_names, secret_part
 from toolplan.values import Json
 
 if typing.TYPE_CHECKING:
@@ -276,8 +276,8 @@ class Tool:
         return re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", self.name) is not None
 
     @functools.cached_property
-    def secret_arguments(self) -> frozenset[str]:
-        """The names of the arguments that are, or hold, what the schema marks as secret."""
+    def secret_arguments(self) -> SecretNames:
+        """The arguments that are, or hold, what the schema marks as secret."""
         return secret_names(self._arguments.schema)
 
     @functools.cached_property
@@ -381,12 +381,19 @@ class Tool:
     def faults(self, arguments: Mapping[str, Json]) -> list[ArgumentFault]:
         """Return everything that is wrong with the arguments, taken as they are; empty when they fit."""
         checker = self._checker
-        return [] if checker.fits(arguments) else checker.faults(arguments, "the arguments object")
+        return [] if checker.fits(arguments) else self._faults(checker, arguments)
 
     def faults_of_given(self, arguments: Mapping[str, Json]) -> list[ArgumentFault]:
         """Return what is wrong with those arguments that are there already; that others are missing is no fault."""
         checker = self._part_checker
-        return [] if checker.fits(arguments) else checker.faults(arguments, "the arguments object")
+        return [] if checker.fits(arguments) else self._faults(checker, arguments)
+
+    def _faults(self, checker: Checker, arguments: Mapping[str, Json]) -> list[ArgumentFault]:
+        """Return what is wrong with the arguments; of secret ones, what kind of value they have."""
+        found, secret = checker.faults(arguments, "the arguments object"), self.secret_arguments
+        if not secret:
+            return found
+        return [without_value(f, arguments) if f.argument is None or f.argument in secret else f for f in found]
 
     def bind(self, arguments: Mapping[str, Json], context: ToolContext | None = None) -> Callable[[], Any]:
         """Return the call of the function with these JSON arguments, normalised, checked and converted.
@@ -397,7 +404,7 @@ class Tool:
         if self._never_null:
             arguments = self.normalise(arguments)
         if not self._checker.fits(arguments):
-            faults = self._checker.faults(arguments, "the arguments object")
+            faults = self._faults(self._checker, arguments)
             raise ArgumentsRefused(f"`{self.name}` was not called: " + "; ".join(map(fault_text, faults)))
         context = self.with_headers(context)
         try:

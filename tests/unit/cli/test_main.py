@@ -13,7 +13,7 @@ from toolplan.cli.app import app
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["bogus"], "there is no command `bogus`; there are demo, ask, run, check,"),
+        (["bogus"], "there is no command `bogus`; there are demo, ask, run, runs,"),
         (["chek", "plan.json"], "there is no command `chek`; did you mean `check`?"),
         (["ask"], "`REQUEST` is missing: say what you want done, in quotes; see `toolplan ask --help`"),
         (["ask", "hi"], "`--tools` is missing: name a Python file or a module with tools"),

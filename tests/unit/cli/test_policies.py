@@ -70,3 +70,10 @@ def test_a_policy_is_shown(office) -> None:
 def test_what_is_wrong_is_said(office, arguments, says) -> None:
     done = office("policy", *arguments)
     assert (done.code, says in done.err) == (2, True)
+
+
+def test_a_warning_about_the_policy_is_printed_once(office) -> None:
+    tools = office.write("bank.py", TOOLS)
+    rules = office.write("p.toml", '[[rule]]\ntool = "payy"\nthen = "ask"\n')
+    done = office("policy", "test", office.plan(PLAN), "--tools", tools, "--policy", rules)
+    assert (done.out + done.err).count("did you mean `pay`?") == 1

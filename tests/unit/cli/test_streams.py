@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from toolplan.cli.streams import OutputFailed, printable, results_apart, say, say_json, stream_for_results, warn
+from toolplan.cli.streams import OutputFailed, results_apart, say, say_json, stream_for_results, warn
+from toolplan.visible import visible
 
 
 def test_what_others_print_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,7 +81,7 @@ def test_json_is_whole_whatever_the_values(capsys: pytest.CaptureFixture[str]) -
     ],
 )
 def test_nothing_that_is_shown_can_steer_a_terminal(text, shown) -> None:
-    assert printable(text) == shown
+    assert visible(text) == shown
 
 
 class Terminal(io.StringIO):
