@@ -33,7 +33,7 @@ _TEXTS = [
 ]  # fmt: skip
 
 
-_BARE = ("qwen_xml", "seed_oss", "glm", "minimax", "deepseek_dsml", "gemma")
+_BARE = ("qwen_xml", "seed_oss", "glm", "minimax", "deepseek_dsml", "gemma", "doubled bars", "LongCat")
 """Formats in which a text may hold the marks of another format as they are."""
 
 
@@ -71,6 +71,14 @@ RELATIVES: dict[str, Callable[[list[Called]], str]] = {
     "tag with Python": _one_by_one("<tool_call>{python}</tool_call>"),
     "tag with a name inside": _one_by_one("<tool_call>{name}\n{json}\n</tool_call>"),
     "other tag": _one_by_one("<tools>\n{call}\n</tools>"),
+    "tag that is not closed": _one_by_one("<function_call> {call}"),
+    "tags in a tag": _one_by_one("<tool_use>\n<name>{name}</name>\n<arguments>{json}</arguments>\n</tool_use>"),
+    "Python in a tag": _one_by_one("<function_calls>{python}</function_calls>"),
+    "special tokens": _one_by_one("<|tool_calls|>[{call}]<|/tool_calls|>"),
+    "tokens in brackets": _one_by_one("[TOOL_REQUEST]\n{call}\n[END_TOOL_REQUEST]"),
+    "Qwen-Agent": _one_by_one("✿FUNCTION✿: {name}\n✿ARGS✿: {json}"),
+    "doubled bars": lambda calls: write_calls("deepseek_dsml", calls).replace("｜", "||"),
+    "LongCat": lambda calls: re.sub("(</?)(arg_|tool_call>)", r"\1longcat_\2", write_calls("glm", calls)),
     "numbered actions": _one_by_one("Thought {number}: so\nAction {number}: {name}\nAction Input {number}: {json}"),
     "named text": _one_by_one("Action: {name}\nAction Input: {named}"),
     "ReWOO in a line": _one_by_one("Plan: so. #E{number} = {name}[{json}]"),

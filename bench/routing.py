@@ -216,7 +216,8 @@ def _complete(router: Router, queries: Iterable[Query]) -> tuple[set[str], float
         started = time.perf_counter()
         selection = router.select(query.request)
         seconds.append(time.perf_counter() - started)
-        if query.needed <= set(selection.tools.names):
+        # Where no word tells, all tools may be shown; that is no choice of so few.
+        if query.needed <= set(selection.tools.names) and len(selection.tools) <= router.top:
             complete.add(query.id)
     return complete, statistics.mean(seconds)
 

@@ -149,7 +149,8 @@ async def _play(suite: Any, task: Any, others: Sequence[Any], size: int, mode: s
     turns = _together(calls) if mode == "loop, parallel" else [[call] for call in calls]
     knower = Knower(json.dumps(reference_plan(calls, answer)), turns, answer, count, cost)
     tools = _shown(world, others, {call.function for call in calls}, size, task.ID)
-    agent = Agent(knower, tools, now=world.now or "2026-01-01T00:00", early_start=False, max_turns=60, max_repeats=60)
+    bounds: dict[str, Any] = {"early_start": False, "max_turns": 60, "max_repeats": 60}
+    agent = Agent(knower, tools, now=world.now or "2026-01-01T00:00", policy="declared", **bounds)  # nobody is asked
     result = await agent.run(task.PROMPT, mode="plan" if mode == "plan" else "loop")
     return result.outcome == "succeeded" and world.is_solved(result.answer)
 

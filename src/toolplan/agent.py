@@ -294,6 +294,7 @@ class Agent:
 
     async def _from_plan(self, plan: Plan | str | list[Json] | dict[str, Json], turn: Turn) -> Result:
         """Run a plan that somebody already has."""
+        reading = None
         try:
             reading = plan if isinstance(plan, Plan) else read_plan(turn, plan)
             if isinstance(reading, Prose | CannotPlan):
@@ -301,8 +302,7 @@ class Agent:
             turn.origins.is_callers_plan = True
             checked = check_in(turn, reading)
         except PlanRejected as rejection:
-            turn.refused(rejection)
-            return turn.rejected(rejection)
+            return turn.rejected(turn.refused(rejection, reading if isinstance(reading, Plan) else None))
         turn.offer.show(called_tools(checked.plan))
         turn.asked, turn.plan_text = asked_with(turn), show.canonical(checked.plan)
         return await self._run_checked(checked, turn)
@@ -403,7 +403,7 @@ class Agent:
             now=now or self._now(),
             context=self.context,
             extra_rules=self.extra_rules,
-            others=offer.others,
+            others=offer.others_told,
         )
 
     def check(self, plan: Plan, known: Known = NOTHING_KNOWN) -> CheckedPlan:

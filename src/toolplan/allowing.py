@@ -36,7 +36,7 @@ async def allowed(checked: CheckedPlan, turn: Turn) -> tuple[CheckedPlan, Review
         if word is None:
             return checked, reviewed
         turn.card = word.card
-        asks = word.card.asks
+        asks = word.undecided if word.allowed is None else word.card.asks or tuple(call for call, _ in word.refused)
         calls = [(call.step, call.tool) for call in asks]
         if word.allowed is None:
             text = approval_text(calls, turn.language, refused=False, rest=turn.replans > 0)

@@ -169,7 +169,7 @@ class Conversation:
     # Out and in ---------------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Json]:
-        """Return the conversation as a JSON document, for `Agent.conversation` to go on with elsewhere or later."""
+        """Return the conversation as a JSON document, for `Conversation.from_json` to go on with elsewhere or later."""
         groups: dict[int, tuple[list[Json], Value]] = {}
         for name, value in self.known.values.items():
             groups.setdefault(id(value), ([], value))[0].append(name)

@@ -96,12 +96,26 @@ class Origins:
             self._names[name] = join((self._names.get(name, NO_SOURCES), sources))
         for record in steps:
             if record.outcome != "succeeded":
+                self._take_in_failure(review, record)
                 continue
             sources = self._results.get(record.id.partition("[")[0], NO_SOURCES)
             if sources.is_untrusted:
                 self._has_read_untrusted = True
             elif not sources.written:
                 self._trusted.append(record.result)
+
+    def _take_in_failure(self, review: Review, record: StepRecord) -> None:
+        """Note that an error came from where other people's text comes from: a page that says 404 says what it likes.
+
+        The error of a call holds what its tool says, and may hold what it was given.
+        """
+        if record.error is None or not record.attempts:
+            return
+        step = record.id.partition("[")[0]
+        tool = review.tools.get(record.tool)
+        given = review.trace.calls.get(step)
+        if (tool is not None and tool.untrusted) or (given is not None and given.untrusted):
+            self._has_read_untrusted = True
 
     def _of_name(self, name: str, origins: frozenset[str]) -> Sources:
         known = self._names.get(name)

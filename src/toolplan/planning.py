@@ -8,6 +8,7 @@ messages -> (model) -> read -> check -> a plan that may run
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from toolplan.check import CheckedPlan, check
 from toolplan.diagnostics import Place, render_all
@@ -34,6 +35,9 @@ from toolplan.values import Json
 
 __all__ = ["ask_for_plan", "ask_for_rest", "asked_with", "check_in", "read_plan", "refuse_forbidden"]
 
+CUT_BEHIND = "took it as meant to run, although the reply was cut off behind the plan (finish reason: {reason})"
+"""The repair of a plan that is whole where its reply is not."""
+
 Planned = CheckedPlan | Prose | CannotPlan | PlanRejected
 
 
@@ -50,7 +54,7 @@ def asked_with(turn: Turn) -> tuple[PromptMessage, ...]:
         extra_rules=agent.extra_rules,
         may_loop=turn.mode == "auto",
         earlier=turn.past.told,
-        others=turn.offer.others,
+        others=turn.offer.others_told,
     )
 
 
@@ -109,18 +113,18 @@ async def ask_for_plan(
                 continue
             if isinstance(reading, Prose | CannotPlan):
                 return reading
-            _refuse_cut_off(reading, reply)
+            reading = _as_far_as_it_came(reading, reply)
             checked = check_in(turn, reading, known)
             turn.offer.show(called_tools(checked.plan))
             await turn.review(checked, messages)
             turn.plan_text = reply.plan_text
             return checked
         except PlanRejected as rejection:
-            turn.refused(rejection)
-            if turn.attempts > turn.agent.max_repairs:
-                return rejection
-            purpose = "repair"
             read = reading if isinstance(reading, Plan) else None
+            told = turn.refused(rejection, read)
+            if turn.attempts > turn.agent.max_repairs:
+                return told
+            purpose = "repair"
             asked = _repair_prompt(turn, messages, reply.plan_text, rejection, read, known)
 
 
@@ -180,11 +184,15 @@ def _repair_prompt(
     )
 
 
-def _refuse_cut_off(plan: Plan, reply: Reply) -> None:
-    """Raise `PlanRejected` for a plan out of a reply that ran into its output limit, unless it is certainly whole.
+def _as_far_as_it_came(plan: Plan, reply: Reply) -> Plan:
+    """Return a plan out of a reply, with the doubt whether it is meant where the reply was, or may be, cut off.
 
-    A JSON value that needed no mending is. A program may have lost lines without a trace.
+    What would have followed might have asked for leave, or taken the plan back. Raises `PlanRejected` unless the plan
+    itself is certainly whole. A JSON value that needed no mending is. A program may have lost lines without a trace.
     """
+    if not reply.may_be_cut_off:
+        return plan
     if reply.is_cut_off and (plan.notation != "json" or plan.repairs):
         end = len(plan.source.text)
         raise PlanRejected([cut_off(Place(start=max(0, end - 1), end=end), [])], plan.source)
+    return replace(plan, repairs=(CUT_BEHIND.format(reason=reply.finish_reason), *plan.repairs))

@@ -6,12 +6,13 @@ that its model asks for. What went before that is kept until then.
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import hashlib
 import inspect
 import json
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import cast
 
 from toolplan import show
@@ -19,18 +20,31 @@ from toolplan.approval import Card, Decision, Grant, Grants, decisions_of
 from toolplan.check import CheckedPlan
 from toolplan.errors import JournalError
 from toolplan.journal import Decision as Decided
-from toolplan.journal import Entry, Journal, RunBegun, RunEnded, RunResumed, RunWriter, Story
+from toolplan.journal import Entry, Journal, RunBegun, RunEnded, RunResumed, RunWriter, SecretLeftOut, Story, tell
 from toolplan.journal.secrets import Secrets
 from toolplan.policy import PlannedCall
 from toolplan.run import RunResult
-from toolplan.run.approvals import Approver
+from toolplan.run.approvals import Approver, Held
 from toolplan.run.recovery import plan_begun
 from toolplan.schedule import Setup
 from toolplan.tools import ToolSet
 from toolplan.tools.secrets import without_secrets
 from toolplan.values import Json
 
-__all__ = ["Record", "asked_of", "bound_to", "grant", "restore", "said_before", "version"]
+__all__ = [
+    "Record",
+    "asked_of",
+    "bound_to",
+    "call_alone",
+    "edits_of",
+    "grant",
+    "held_before",
+    "restore",
+    "said_before",
+    "version",
+    "why_not_later",
+    "word_of",
+]
 
 
 def version() -> str:
@@ -53,6 +67,7 @@ class Record:
         self._tools = tools
         self._before: list[Entry] = []
         self._heard: set[tuple[str, str]] = set()
+        self._left_out: set[str] = set()
 
     @property
     def has_failed(self) -> bool:
@@ -63,6 +78,11 @@ class Record:
     def failure(self) -> JournalError | None:
         """Why nothing more can be written down, if so."""
         return self.writer.failed if self.writer is not None else None
+
+    @property
+    def left_out(self) -> Collection[str]:
+        """The kinds of entries that hold less than was there, because of secrets; see `SecretLeftOut`."""
+        return self._left_out | self.writer.left_out if self.writer is not None else self._left_out
 
     def begin(self, begun: Callable[[str], RunBegun]) -> RunWriter | None:
         """Return the writer of the run; the first time, begin it. `begun` makes its first entry, given its id."""
@@ -86,6 +106,7 @@ class Record:
         self.writer, self.run_id = writer, writer.run_id
         writer.secrets = Secrets(self._tools)
         self._heard = {(decision.step, decision.bound) for decision in story.decisions}
+        self._left_out = set(story.left_out)
 
     def resumed(self) -> None:
         """Note that another process goes on with the run."""
@@ -118,6 +139,7 @@ class Record:
             decision.each_call,
             decision.reason,
             at=_now(),
+            call=call_alone(call, self._tools),
         )
         self.writer.add(said)
 
@@ -133,6 +155,13 @@ class Record:
         except JournalError as failed:
             return str(lost or failed)
         return None
+
+    async def why_not_later(self) -> str | None:
+        """Return why nobody could go on with the run if it waited now, so that it had better end; see there."""
+        if self.writer is None or self.journal is None or self.has_failed or not self.left_out:
+            return None
+        await self.writer.durable()
+        return why_not_later(tell(await asyncio.to_thread(self.journal.read, self.run_id)))
 
     def leave(self, outcome: str | None = None) -> None:
         """Give the run back, ended like this, or to be taken up by somebody else."""
@@ -150,6 +179,13 @@ def bound_to(card: Card | None, call: PlannedCall) -> str:
     return hashlib.sha256(json.dumps(shown, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
+def call_alone(call: PlannedCall, tools: ToolSet) -> str:
+    """Return the hash of a call by itself, whatever the policy says of it. Its secrets do not count."""
+    arguments = show.template_json(without_secrets(call.arguments, tools[call.tool]))
+    shown: list[Json] = [call.step, call.tool, arguments]
+    return hashlib.sha256(json.dumps(shown, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
 def asked_of(card: Card | None, calls: Sequence[PlannedCall], run: RunResult | None, tools: ToolSet) -> list[Json]:
     """Return everything that a request waits for, as its journal keeps it: `calls`, then the questions of the run.
 
@@ -162,7 +198,7 @@ def asked_of(card: Card | None, calls: Sequence[PlannedCall], run: RunResult | N
         asked.append({"kind": "question", "step": command.step, "key": command.key, "question": command.question})
     for effect in run.unsettled:
         unknown: dict[str, Json] = {"kind": "unknown", "step": effect.step, "key": effect.key, "tool": effect.tool}
-        if Secrets(tools).hides_result(effect.tool):
+        if tools[effect.tool].secret_result is not None:
             unknown["is_secret"] = True
         asked.append(unknown)
     return asked
@@ -178,6 +214,7 @@ def _approval(call: PlannedCall, bound: str, tools: ToolSet, *, planned: bool) -
         "rules": list[Json](call.verdict.names),
         "planned": planned,
         "bound": bound,
+        "call": call_alone(call, tools),
     }
 
 
@@ -187,8 +224,16 @@ def restore(grants: Grants, story: Story) -> None:
     What was said about a plan that has not begun is said again when it is asked about; see `said_before`.
     """
     earlier = [entry for _, after in story.parts[:-1] for entry in after if isinstance(entry, Decided)]
+    refused = {said.bound for said in story.decisions if said.planned and said.answer == "deny"}
     for said in story.decisions if story.has_begun else earlier:
-        grant(grants, said)
+        if said.scope != "once" or said.bound not in refused:  # of a plan that was refused, another one came
+            grant(grants, said)
+
+
+def edits_of(story: Story) -> list[str]:
+    """Return the arguments that a person has changed on the cards of plans, which count as said by the user."""
+    changed = [said.arguments for said in story.decisions if said.planned and isinstance(said.arguments, dict)]
+    return [str(value) for arguments in changed for value in arguments.values()]
 
 
 def grant(grants: Grants, said: Decided) -> None:
@@ -211,9 +256,7 @@ def said_before(story: Story, approve: Approver | None) -> Approver:
         for call in calls:
             said = words.get((call.step, bound_to(card, call)))
             if said is not None:
-                arguments = cast("dict[str, Json] | None", said.arguments)
-                pattern = cast("dict[str, str] | None", said.pattern)
-                answers[call.step] = Decision(said.answer, said.scope, said.reason, arguments, pattern, said.each_call)
+                answers[call.step] = word_of(said)
         rest = [call for call in calls if call.step not in answers]
         if rest and approve is not None:
             found = approve(rest, card)
@@ -221,6 +264,66 @@ def said_before(story: Story, approve: Approver | None) -> Approver:
         return answers
 
     return answer
+
+
+def word_of(said: Decided) -> Decision:
+    """Return a person's word as it was said."""
+    arguments = cast("dict[str, Json] | None", said.arguments)
+    pattern = cast("dict[str, str] | None", said.pattern)
+    return Decision(said.answer, said.scope, said.reason, arguments, pattern, said.each_call)
+
+
+def held_before(story: Story, tools: ToolSet) -> Held | None:
+    """Return what tells what a person has refused or changed of calls, whoever asks about them now; None if nothing.
+
+    What was asked about is answered by `said_before`. But where the policy has become another one, or the tools, a
+    call may be on another card by now, or on none; a person's no to it holds all the same, and so do the arguments in
+    place of its own. That it was allowed does not: it was allowed under rules that are no more.
+    """
+    about = story.decisions
+    if story.loop is None:  # the steps of another plan have the same names; those of a loop have one each
+        about = [entry for _, after in story.parts[-1:] for entry in after if isinstance(entry, Decided)]
+    exact = {(said.step, said.bound) for said in about}
+    last = {said.call: said for said in about if said.call}
+    words = {call: said for call, said in last.items() if said.answer == "deny" or said.arguments}
+    if not words:
+        return None
+
+    def held(card: Card | None, call: PlannedCall) -> Decision | None:
+        alone = call_alone(call, tools)
+        said = words.get(alone)
+        if said is None or said.planned != (card is not None):
+            return None
+        is_asked = call.verdict.asks and (call.step, bound_to(card, call)) in exact  # and answered like the others
+        if said.answer == "deny":
+            return word_of(said) if card is None or not is_asked else None
+        if is_asked:
+            return None
+        del words[alone]  # the arguments are changed once; then it is another call
+        return Decision.allow(arguments=cast("dict[str, Json]", said.arguments), each_call=True)
+
+    return held
+
+
+def why_not_later(story: Story) -> str | None:
+    """Return why a run cannot go on in another process, for secrets are not written down; None when it can.
+
+    That of its last plan can be given once more.
+    """
+    is_loop = story.loop is not None
+    loop = {
+        "reply": "what its model said holds a secret, which was not written down",
+        "earlier": "what was said before it holds a secret, which was not written down",
+    }
+    words = (loop if is_loop else {}) | {
+        "result": "a result that holds a secret was not written down, and what follows needs it",
+        "change": "a person changed arguments that hold a secret, which was not written down",
+    }
+    found = [text for what, text in words.items() if what in story.left_out]
+    earlier = [entry for _, after in story.parts[:-1] for entry in after] if not is_loop else []
+    if any(isinstance(entry, SecretLeftOut) for entry in earlier):
+        found.append("an earlier plan of it holds a secret, which was not written down")
+    return "; ".join(found) or None
 
 
 def _now() -> str:

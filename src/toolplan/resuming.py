@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
@@ -17,14 +18,15 @@ from toolplan.approval import Card, Decision, decisions_of
 from toolplan.check import CheckedPlan, check
 from toolplan.diagnostics import render_all
 from toolplan.errors import JournalError, JournalMismatch, PlanRejected, UsageError
+from toolplan.journal import Decision as Decided
 from toolplan.journal import LoopBegun, PlanBegun, Replayed, RunEnded, SecretLeftOut, Story, replay, tell
 from toolplan.journal.known_json import known_from_json
 from toolplan.known import Known
 from toolplan.parse import parse
 from toolplan.plan import Plan
-from toolplan.planning import asked_with, check_in
+from toolplan.planning import asked_with, refuse_forbidden
 from toolplan.policy import PlannedCall, Review
-from toolplan.recording import restore, said_before, version
+from toolplan.recording import edits_of, grant, held_before, restore, said_before, version, why_not_later
 from toolplan.result import Outcome, Result
 from toolplan.retelling import Retelling, plan_as_kept, without_thoughts
 from toolplan.route.offer import called_tools
@@ -39,6 +41,9 @@ from toolplan.values import Json
 __all__ = ["Part", "parts_of", "take_up"]
 
 Check = Callable[[Plan, Known], CheckedPlan]
+
+MENDED = "mended, or unclear"
+"""What is said to have been mended by an older version, which did not write down what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +85,25 @@ async def take_up(
         _refuse_changes(story, turn, given, accept_changes)
         if story.loop is not None:
             return _loop(turn, story, story.loop)
-        parts = parts_of(story, turn.agent.tools, lambda plan, known: check_in(turn, plan, known), given)
+        tools = turn.agent.tools
+        parts = parts_of(story, tools, lambda plan, known: check(plan, tools, turn.limits, known), given)
         if writer.secrets:
             for part in parts:
                 writer.secrets.see_plan(part.checked.plan)
         await _tell(turn, parts[:-1], run)
+        turn.origins.is_callers_plan = story.begun.is_callers_plan and len(parts) == 1
+        turn.origins.said += edits_of(story)
+        _refuse_forbidden(turn, parts[-1].checked)
     except BaseException:
         turn.record.leave()
         writer.close()
         raise
     turn.replans = len(parts) - 1
-    turn.origins.is_callers_plan = story.begun.is_callers_plan and len(parts) == 1
     turn.offer.show(called_tools(parts[-1].checked.plan))
     turn.asked, turn.plan_text = asked_with(turn), show.canonical(parts[-1].checked.plan)
     turn.record.resumed()
     restore(turn.approvals.grants, story)
+    turn.approvals.held = held_before(story, turn.agent.tools)
     turn.approvals.approve = said_before(story, turn.agent.approve)
     return parts[-1]
 
@@ -126,7 +135,7 @@ async def _ended(turn: Turn, story: Story, ended: RunEnded, run: Run, given: Pla
     """Return the result of a run that has ended. What the policy says by now does not matter any more."""
     agent, parts = turn.agent, list[Part]()
     if story.parts:
-        fatal = _changes(story, agent.tools)[0] + _missing_secrets(story, agent.tools, given)
+        fatal = _changes(story, agent.tools)[0] + _missing(story, agent.tools, given)
         _refuse(story, fatal, [])
         parts = parts_of(story, agent.tools, lambda plan, known: check(plan, agent.tools, turn.limits, known), given)
         await _tell(turn, parts, run)
@@ -158,17 +167,51 @@ def _loop(turn: Turn, story: Story, begun: LoopBegun) -> LoopBegun:
     turn.retelling = retelling
     if begun.shown is not None:
         turn.offer.restore(begun.shown)
-    ask = turn.agent.approve
+    ask, decided = turn.agent.approve, turn.approvals.decided
+    then = _said_then(turn, story)
 
     async def approve_live(calls: Sequence[PlannedCall], card: Card) -> dict[str, Decision | None]:
+        if retelling.is_telling_calls:
+            return {call.step: then(call) for call in calls}
         if ask is None or not retelling.is_over:
             return {}
         retelling.live()
         found = ask(calls, card)
         return decisions_of(await found if inspect.isawaitable(found) else found, calls)
 
+    def decide(card: Card, call: PlannedCall, decision: Decision) -> None:
+        if decided is not None and not retelling.is_telling_calls:  # else nobody says it now
+            decided(card, call, decision)
+
+    turn.approvals.decided = decide
+    turn.approvals.held = held_before(story, turn.agent.tools)
     turn.approvals.approve = said_before(story, approve_live)
     return begun
+
+
+def _said_then(turn: Turn, story: Story) -> Callable[[PlannedCall], Decision]:
+    """Return what says of the calls of a turn that was run what became of them then, whoever would ask now.
+
+    They were allowed, or nobody asked, or the turn could not have been run; with changes, or refused. Those that have
+    not been made ask again when they are about to be, unless what asks now asked then, too.
+    """
+    words: dict[str, deque[Decided]] = {}
+    for said in story.decisions:
+        if said.planned:
+            words.setdefault(said.step, deque()).append(said)
+
+    def then(call: PlannedCall) -> Decision:
+        left = words.get(call.step)
+        if not left:
+            return Decision.allow(each_call=True)
+        said = left.popleft()
+        if said.answer == "deny":
+            return Decision.deny(said.reason)
+        grant(turn.approvals.grants, said)
+        changed = cast("dict[str, Json] | None", said.arguments)
+        return Decision.allow(arguments=changed, each_call=True)
+
+    return then
 
 
 def parts_of(story: Story, tools: ToolSet, check: Check, given: Plan | None = None) -> list[Part]:
@@ -194,13 +237,13 @@ def _refuse_changes(story: Story, turn: Turn, given: Plan | None, accept_changes
     With `accept_changes` only for what would make its journal mean something else.
     """
     fatal, others = _changes(story, turn.agent.tools)
-    fatal += _missing_from_loop(story) if story.loop is not None else _missing_secrets(story, turn.agent.tools, given)
+    fatal += _missing(story, turn.agent.tools, given)
     _refuse(story, fatal, [] if accept_changes else [*_settings(story, turn), *others])
 
 
 def _refuse(story: Story, fatal: Sequence[str], others: Sequence[str]) -> None:
     if fatal or others:
-        hint = "" if fatal else "; `accept_changes` goes on all the same"
+        hint = "" if fatal else "; `accept_changes=True` (`--accept-changes`) goes on all the same"
         said = "; ".join(dict.fromkeys([*fatal, *others]))
         raise JournalMismatch(f"run {story.begun.run_id} cannot go on as it is: {said}{hint}")
 
@@ -236,28 +279,13 @@ def _settings(story: Story, turn: Turn) -> list[str]:
     return found
 
 
-def _missing_from_loop(story: Story) -> list[str]:
-    """Return what of a loop is missing because secrets are not written down."""
-    words = {
-        "reply": "what its model said holds a secret, which was not written down",
-        "result": "a result that holds a secret was not written down, and what follows needs it",
-        "change": "a person changed arguments that hold a secret, which was not written down",
-        "earlier": "what was said before it holds a secret, which was not written down",
-    }
-    return [text for what, text in words.items() if what in story.left_out]
-
-
-def _missing_secrets(story: Story, tools: ToolSet, given: Plan | None) -> list[str]:
+def _missing(story: Story, tools: ToolSet, given: Plan | None) -> list[str]:
     """Return what is missing because secrets are not written down."""
+    lost = why_not_later(story)
+    found = [lost] if lost is not None else []
+    if story.loop is not None:
+        return found
     begun, entries = story.parts[-1]
-    found: list[str] = []
-    cut = [entry.what for _, after in story.parts for entry in after if isinstance(entry, SecretLeftOut)]
-    if "result" in cut:
-        found.append("a result that holds a secret was not written down, and what follows needs it")
-    if "change" in cut:
-        found.append("a person changed arguments that hold a secret, which was not written down")
-    if len(story.parts) > 1 and any(isinstance(e, SecretLeftOut) for _, after in story.parts[:-1] for e in after):
-        found.append("an earlier plan of it holds a secret, which was not written down")
     is_cut = any(isinstance(entry, SecretLeftOut) and entry.what == "plan" for entry in entries)
     if given is None:
         if is_cut:
@@ -270,17 +298,30 @@ def _missing_secrets(story: Story, tools: ToolSet, given: Plan | None) -> list[s
 
 def _checked(begun: PlanBegun, tools: ToolSet, check: Check, given: Plan | None) -> CheckedPlan:
     known = known_from_json(begun.known)
+    repairs = tuple(begun.repairs) or (MENDED,) * begun.mended
     try:
         plan = given
         if plan is None:
             shown = cast("dict[str, Json]", begun.plan)
             reading = parse(shown, notation="json", tools=tools, name="journal", first_step=known.steps + 1)
             assert isinstance(reading, Plan), "a journal keeps plans in their canonical form"
-            plan = with_ids(reading, begun.ids)
-        return check(plan, known)
+            plan = replace(with_ids(reading, begun.ids), notation=begun.notation)
+        return check(replace(plan, repairs=repairs), known)
     except PlanRejected as rejection:
-        why = render_all(rejection.diagnostics, rejection.source)
-        raise JournalMismatch(f"the plan of the run may not run with these tools and this policy:\n{why}") from None
+        raise _may_not_run(rejection) from None
+
+
+def _refuse_forbidden(turn: Turn, checked: CheckedPlan) -> None:
+    """Raise `JournalMismatch` when the policy forbids calls of the last plan, whose sources are known by now."""
+    try:
+        refuse_forbidden(turn.reviewed(checked))
+    except PlanRejected as rejection:
+        raise _may_not_run(rejection) from None
+
+
+def _may_not_run(rejection: PlanRejected) -> JournalMismatch:
+    why = render_all(rejection.diagnostics, rejection.source)
+    return JournalMismatch(f"the plan of the run may not run with these tools and this policy:\n{why}")
 
 
 def with_ids(plan: Plan, ids: Sequence[str]) -> Plan:

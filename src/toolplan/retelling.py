@@ -64,9 +64,14 @@ class Retelling:
         """Whether everything has been told."""
         return not self._turns and (self._now is None or not self._now.parts)
 
+    @property
+    def is_telling_calls(self) -> bool:
+        """Whether calls of the turn that is told were made then, and have not been told."""
+        return self._now is not None and bool(self._now.parts)
+
     def reply(self) -> Reply | None:
         """Return what the model said next; None when all is told. Raises `JournalMismatch`."""
-        if self._now is not None and self._now.parts:
+        if self.is_telling_calls:
             raise self._mismatch("calls that were made then are not made now")
         if not self._turns:
             return None

@@ -10,7 +10,7 @@ import dataclasses
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from toolplan.agent_events import (
     AgentEvent,
@@ -33,6 +33,7 @@ from toolplan.errors import ModelError, PlanRejected, UsageError
 from toolplan.journal import Inferred, Replayed, RunBegun, RunWriter
 from toolplan.known import NOTHING_KNOWN, Known
 from toolplan.models import Listener, Message, Model, ModelRequest, Reply, ToolSpec, Usage, plan_form
+from toolplan.models.replies import without_thinking
 from toolplan.origins import Origins
 from toolplan.parse import CannotPlan, Prose
 from toolplan.parse.prefix import PlanPrefix
@@ -52,6 +53,8 @@ from toolplan.run.approvals import Approvals
 from toolplan.schedule import AskModelNow, StepRecord
 from toolplan.schedule.early import in_a_row
 from toolplan.small_plan_schema import small_plan_schema
+from toolplan.tools.refusals import cleaned_diagnostic, refusal_without_secrets
+from toolplan.tools.secret_words import secret_words
 from toolplan.tools.seen_secrets import SeenSecrets
 from toolplan.values import Json
 
@@ -132,6 +135,7 @@ class Turn:
         self.started = time.perf_counter()
         self.secrets = SeenSecrets()
         """What the calls of this request have shown to be secret."""
+        self.approvals.secrets = self.secrets
         self.early = early(self)
         self._arriving: PlanPrefix | None = None
 
@@ -271,6 +275,8 @@ class Turn:
                 raise
             # Whether a reply that says nothing is a reply differs from model to model; here it always is.
             reply = Reply("", usage=error.usage or Usage(), notes=(error.message,))
+        if request.purpose not in _GOES_ON:  # plans and calls are read where thinking is told from them
+            reply = without_thinking(reply)
         self.usage += reply.usage
         if request.purpose != "loop":  # what is said there is written down as a whole
             self.record.note(Inferred(request.purpose, reply.usage.to_dict()))
@@ -317,7 +323,10 @@ class Turn:
     def accepted(self, checked: CheckedPlan) -> None:
         """Note that a plan may run."""
         self.plan = checked.plan
+        self.secrets.see_words(secret_words(checked.plan, self.agent.tools).values)
         self.warnings = checked.warnings
+        if self.secrets:
+            self.warnings = tuple(cleaned_diagnostic(warning, self.secrets.clean) for warning in checked.warnings)
         self.tell(PlanAccepted(checked))
 
     def shows(self, tools: Sequence[str], reason: str) -> None:
@@ -362,10 +371,12 @@ class Turn:
         earlier = self.steps[: len(self.steps) - len(last)]
         return (*(step for step in earlier if step.outcome != "not_run"), *last)
 
-    def refused(self, rejection: PlanRejected) -> None:
-        """Note that a reply was no plan that may run."""
+    def refused(self, rejection: PlanRejected, plan: Plan | None) -> PlanRejected:
+        """Note that a reply, a plan as far as it could be read as one, may not run; return why, as it may be told."""
         self.attempts += 1
-        self.tell(PlanRefused(rejection, self.attempts))
+        told = refusal_without_secrets(rejection, plan, self.agent.tools, self.secrets)
+        self.tell(PlanRefused(told, self.attempts))
+        return told
 
     def no_plan(self, reading: Prose | CannotPlan | PlanRejected) -> Result:
         """Return the result of a reply that is an answer, the word that there can be no plan, or none that may run."""
@@ -394,6 +405,7 @@ class Turn:
     ) -> Result:
         """Return the result with everything that was counted."""
         run = run or self.run
+        error = error or (run.error if run and outcome != "succeeded" else None)
         return Result(
             outcome,
             answer,
@@ -402,7 +414,7 @@ class Turn:
             self.usage,
             self.warnings,
             self.plan,
-            error or (run.error if run and outcome != "succeeded" else None),
+            self.secrets.clean(error) if error else error,
             missing or (run.missing if run else ()),
             approvals,
             seconds=time.perf_counter() - self.started,
@@ -477,9 +489,13 @@ class Turn:
             raise
         if self.record.writer is None:
             return result
+        if result.outcome == "waiting" and (why := await self.record.why_not_later()) is not None:
+            error = f"{result.error or 'it waits for a person'}, but nobody could go on later: {why}"
+            result = dataclasses.replace(result, outcome="failed", error=error)
         run = self.run
         card = self.card if run is None or run.outcome != "waiting" else None
         asked = asked_of(card, result.approvals, run, self.agent.tools) if result.outcome == "waiting" else []
+        asked = cast("list[Json]", self.secrets.clean_json(asked, numbers=False))
         lost = await self.record.end(result.outcome, result.answer, result.error, asked)
         if lost is not None:
             error = f"{result.error}; {lost}" if result.error and lost not in result.error else lost

@@ -23,7 +23,6 @@ from toolplan.tools import Tool, ToolSet
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 REPLIES = DATA / "model_replies"
-SUITES = ("banking", "slack", "travel", "workspace")
 
 
 def lines_of(file: Path) -> Iterator[dict[str, Any]]:

@@ -21,39 +21,39 @@ def witness() -> Iterator[Witness]:
 
 def test_a_run_may_be_killed_at_any_boundary(witness: Witness) -> None:
     """A few of the boundaries; `python -m bench kill` takes them all."""
-    report = kill_everywhere(make_agent, PLAN, witness, every=3, may_repeat=["mark"])
+    report = kill_everywhere(make_agent, PLAN, witness, every=3)
     assert report.problems == []
     assert report.kills >= 12
     assert report.happened + report.did_not_happen
 
 
 def test_a_run_may_be_killed_at_any_instant(witness: Witness) -> None:
-    report = kill_at_random(make_agent, PLAN, witness, times=10, seed=1, longest=0.05, may_repeat=["mark"])
+    report = kill_at_random(make_agent, PLAN, witness, times=10, seed=1, longest=0.05)
     assert report.problems == []
     assert report.kills >= 10
 
 
 def test_two_processes_do_not_work_on_one_run(witness: Witness) -> None:
-    report = fight_over(make_agent, PLAN, witness, takeovers=6, may_repeat=["mark"])
+    report = fight_over(make_agent, PLAN, witness, takeovers=6)
     assert report.problems == []
     assert report.held
 
 
 def test_a_loop_may_be_killed_at_any_boundary(witness: Witness) -> None:
     """A few of the boundaries; `python -m bench kill` takes them all."""
-    report = kill_everywhere(make_agent, LOOP, witness, every=6, may_repeat=["mark"])
+    report = kill_everywhere(make_agent, LOOP, witness, every=6)
     assert report.problems == []
     assert report.kills >= 12
     assert report.happened + report.did_not_happen
 
 
 def test_a_loop_may_be_killed_at_any_instant(witness: Witness) -> None:
-    report = kill_at_random(make_agent, LOOP, witness, times=10, seed=2, longest=0.05, may_repeat=["mark"])
+    report = kill_at_random(make_agent, LOOP, witness, times=10, seed=2, longest=0.05)
     assert report.problems == []
     assert report.kills >= 10
 
 
 def test_two_processes_do_not_work_on_one_loop(witness: Witness) -> None:
-    report = fight_over(make_agent, LOOP, witness, takeovers=6, may_repeat=["mark"])
+    report = fight_over(make_agent, LOOP, witness, takeovers=6)
     assert report.problems == []
     assert report.held

@@ -111,7 +111,8 @@ def plans(draw: st.DrawFn, known: Sequence[str] | None = None, letter: str = "r"
         elif kind == "note":
             steps.append({"note": f"seen {{{expression()}}}"})
         elif kind == "parallel":
-            members = [call(reading if number < 3 else every) for _ in range(draw(st.integers(1, 3)))]
+            apart = [kind for kind in every if kind != "anything"]  # `parallel` says that it is independent; it is not
+            members = [call(reading if number < 3 else apart) for _ in range(draw(st.integers(1, 3)))]
             given = [f"{this}_{member}" for member in range(len(members))]
             steps.append({"parallel": [m | {"result_variable": name} for m, name in zip(members, given, strict=True)]})
             names += given

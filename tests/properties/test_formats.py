@@ -53,7 +53,6 @@ values = st.recursive(
 )
 keys = st.sampled_from(["a", "city", "to", "城市", "x_1", "class", "name"])
 names = st.sampled_from(["get_weather", "f", "calendar.find", "查天气", "send-mail"])
-IN_TEXT_PLANS = {"steps", "llm_compiler", "rewoo"}
 
 
 def calls_of(parts: tuple[Part, ...]) -> list[tuple[str, dict[str, Any]]]:

@@ -165,9 +165,34 @@ def test_a_program_that_may_have_lost_lines_does_not_run() -> None:
     assert [d.code for d in result.diagnostics] == ["TP102"]
 
 
-def test_a_complete_json_plan_at_the_output_limit_runs() -> None:
-    reply = {"text": json.dumps(PLAN), "finish_reason": "length"}
-    assert Agent(ScriptedModel([reply]), Desk().tools).run_sync(REQUEST).outcome == "succeeded"
+def at_the_limit(text: str, reason: str) -> tuple[Any, Desk]:
+    desk = Desk()
+    reply = {"text": text, "finish_reason": reason}
+    return Agent(ScriptedModel([reply]), desk.tools, max_repairs=0).run_sync(REQUEST), desk
+
+
+ONE_MAIL = {"tool_name": "send_email", "arguments": {"to": "me@example.com", "subject": "a", "body": "b"}}
+ONE_LOOK = {"tool_name": "get_weather", "arguments": {"city": "北京", "date": "2026-01-16"}}
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "incomplete", "error", "max_time"])
+@pytest.mark.parametrize("form", ["{}", "Here is the plan:\n{}", "```json\n{}\n```", "[{}]", "steps"])
+def test_effects_of_a_whole_plan_in_a_reply_that_was_cut_off_ask_a_person(form: str, reason: str) -> None:
+    def written(step: dict[str, Any]) -> str:
+        return json.dumps({"steps": [step], "answer": "done"}) if form == "steps" else form.format(json.dumps(step))
+
+    result, desk = at_the_limit(written(ONE_MAIL), reason)
+    assert (result.outcome, desk.sent) == ("waiting", [])
+    assert result.plan is not None
+    assert any("cut off behind the plan" in repair for repair in result.plan.repairs)
+    result, desk = at_the_limit(written(ONE_LOOK), reason)
+    assert (result.outcome, desk.asked) == ("succeeded", ["北京"])
+
+
+@pytest.mark.parametrize("reason", ["stop", "tool_call", "eos", "end_turn"])
+def test_a_reply_that_came_to_its_end_is_not_doubted(reason: str) -> None:
+    result, desk = at_the_limit(json.dumps([ONE_MAIL]), reason)
+    assert (result.outcome, len(desk.sent)) == ("succeeded", 1)
 
 
 def test_prose_is_an_answer() -> None:

@@ -870,3 +870,30 @@ def test_a_plan_that_is_empty_is_mended_whatever_the_model() -> None:
     for empty in (_says_nothing(), ""):
         result = Agent(Moody(empty, PLAN).model, Bank().tools, early_start=False).run_sync("Look.")
         assert (result.outcome, result.answer, result.inferences) == ("succeeded", "planned", 2)
+
+
+def test_the_same_effect_twice_in_one_turn_is_made_once() -> None:
+    bank = Bank()
+    both = calls(("pay", {"account": "a", "amount": 5}), ("pay", {"amount": 5.0, "account": "a"}))
+    script = Script(both, "Paid.")
+    result = loop(script, bank).run_sync("Pay 5 to a")
+    assert (result.outcome, bank.log) == ("succeeded", ["pay a 5.0"])
+    assert script.told()[0] == "paid"
+    assert "TP409" in script.told()[1]
+    assert "already in this turn, as step `s1`" in script.told()[1]
+    assert '"again": "reason"' in script.told()[1]
+
+
+def test_the_same_effect_twice_in_one_turn_is_made_where_the_model_says_why() -> None:
+    bank = Bank()
+    again = {"account": "a", "amount": 5, "again": "two tickets"}
+    script = Script(calls(("pay", {"account": "a", "amount": 5}), ("pay", again)), "Paid.")
+    assert loop(script, bank).run_sync("Pay 5 to a, twice").outcome == "succeeded"
+    assert bank.log == ["pay a 5.0", "pay a 5.0"]
+
+
+def test_reading_twice_in_one_turn_is_nothing_to_refuse() -> None:
+    bank = Bank()
+    script = Script(calls(("balance", {"account": "a"}), ("balance", {"account": "a"})), "100.")
+    assert loop(script, bank).run_sync("How much?").outcome == "succeeded"
+    assert script.told() == ["100.0", "100.0"]

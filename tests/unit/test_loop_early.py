@@ -297,7 +297,7 @@ async def test_a_tool_that_was_not_shown_and_a_search_for_tools() -> None:
     desk.tools.append(stars)
     find = call("find_tools", wanted="writes a file")
     model = Writer([find, call("stars"), READ, desk.called("read a"), READ_B, settled], ["ok"])
-    router = Router(ToolSet.of(desk.tools), top=1, always=["read"])
+    router = Router(ToolSet.of(desk.tools), top=1, always=["read"], max_tokens=12)
     result, events = await answer(model, desk, route=router)
     assert [event.step for event in events if isinstance(event, EarlyStarted)] == ["s2", "s3"]
     assert ([step.id for step in result.steps], desk.calls) == (["s2", "s3"], ["read a", "read b"])

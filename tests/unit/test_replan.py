@@ -191,11 +191,22 @@ def test_a_reason_lets_an_effect_happen_again() -> None:
 
 def test_a_repetition_that_only_shows_when_it_runs_is_not_made() -> None:
     office = Office()
-    hidden = {"steps": [call("send", to="{ann.mail}", text="Hello")], "answer": "sent"}
+    find = {**call("find", name="Ann"), "result_variable": "again"}
+    hidden = {"steps": [find, call("send", to="{again.mail}", text="Hello")], "answer": "sent"}
     result = new_agent(Script(FIRST, hidden).model, office.tools, max_replans=1).run_sync("Tell Ann and Bob.")
     assert (result.outcome, result.replans) == ("failed", 1)
     assert office.log.count("send ann@x.org Hello") == 1
     assert "made already, as `s2`" in str(result.error)
+
+
+def test_a_repetition_by_reference_is_refused_before_anything_runs() -> None:
+    office = Office()
+    hidden = {"steps": [call("send", to="{ann.mail}", text="Hello")], "answer": "sent"}
+    script = Script(FIRST, hidden, {"steps": [], "answer": "Bob is not there."})
+    result = new_agent(script.model, office.tools, max_replans=1).run_sync("Tell Ann and Bob.")
+    assert (result.outcome, result.answer, result.replans) == ("succeeded", "Bob is not there.", 1)
+    assert office.log.count("send ann@x.org Hello") == 1
+    assert "TP409" in script.requests[2].messages[-1].content
 
 
 def test_an_effect_that_nobody_knows_of_is_not_repeated() -> None:
@@ -483,6 +494,20 @@ def test_states_that_hold_are_known() -> None:
     assert check(reading, tools, known=known)
     with pytest.raises(PlanRejected):
         check(reading, tools)
+
+
+def test_states_that_hold_are_named_by_what_the_tool_got() -> None:
+    @tool(writes="page", ensures=("page:{url}", "row:{number}"))
+    def navigate(url: str = "home", number: int = 1, tag: str | None = None) -> str:
+        return url
+
+    @tool(reads="page", requires="page:{url}")
+    def look(url: str) -> str:
+        raise ToolFailed("gone", effect_happened=False)
+
+    tools = ToolSet.of([navigate, look])
+    _, _, known = left_by([call("navigate", number=2.0), call("look", url="home")], tools)
+    assert known.states == {"page:home", "row:2"}
 
 
 def refused(plan: Any, known: Known, tools: ToolSet | None = None, limits: Limits | None = None) -> list[str]:

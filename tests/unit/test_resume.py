@@ -223,6 +223,39 @@ async def test_a_probe_that_cannot_tell_leaves_it_to_a_person(tmp_path: Path) ->
         assert (result.outcome, world.effects) == ("waiting", [])
 
 
+async def test_a_probe_that_says_only_that_it_has_happened_leaves_the_result_to_a_person(tmp_path: Path) -> None:
+    """Where the tool returns something: what follows would get null for it."""
+
+    def place(ctx: ToolContext, item: str) -> int:
+        raise AssertionError("it has happened")
+
+    def post(ctx: ToolContext, item: str) -> None:
+        raise AssertionError("it has happened")
+
+    for function, outcome in ((place, "waiting"), (post, "succeeded")):
+        tool = Tool.of(function, writes="orders", probe=lambda: True)
+        plan = [
+            {"tool_name": tool.name, "arguments": {"item": "pen"}, "result_variable": "n"},
+            {"answer": "{n if n is None else n + 1}"},
+        ]
+        path = tmp_path / f"{tool.name}.db"
+        agent = Agent(tools=[tool], journal=path, policy="declared")
+        whole = await agent.run_plan(plan)
+        with Journal(path) as journal:
+            entries = journal.read(whole.run_id)
+        path.unlink()
+        number = next(i for i, entry in enumerate(entries) if isinstance(entry, EffectStarted))
+        run = written(path, entries[: number + 1])
+        result = await Agent(tools=[tool], journal=path, policy="declared").resume(run)
+        assert result.outcome == outcome
+        if outcome == "waiting":
+            assert "its probe says that it has happened, but not what it returned" in result.answer
+            with Journal(path) as journal:
+                resolve(journal, run, "s1", "happened", result=7)
+            result = await Agent(tools=[tool], journal=path, policy="declared").resume(run)
+        assert result.answer == ("null" if function is post else "8")
+
+
 async def test_changes_are_said_before_anything_runs(tmp_path: Path) -> None:
     path, run, world = await unknown_run(tmp_path)
     with pytest.raises(JournalMismatch, match="no tool `pay` any more"):
@@ -592,7 +625,7 @@ async def test_one_of_two_calls_is_approved(tmp_path: Path) -> None:
         approve(journal, first.run_id, steps=["s1"])
         assert [question["step"] for question in questions(journal.read(first.run_id))] == ["s2"]
     result = await agent().resume(first.run_id)
-    assert (result.outcome, world.effects) == ("waiting", [f"{first.run_id}:s1"])
+    assert (result.outcome, world.effects) == ("waiting", [])  # not before the whole plan has been passed
     assert [question["step"] for question in result.waits_for if isinstance(question, dict)] == ["s2"]
     with Journal(path) as journal:
         approve(journal, first.run_id)

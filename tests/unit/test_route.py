@@ -107,6 +107,33 @@ def test_prompt_schema_and_result_hold_what_was_chosen(desk: Desk) -> None:
     assert (document["shown_tools"], document["reasked"]) == (["get_weather"], 0)
 
 
+@pytest.mark.parametrize("reply", ["Hello!", plan(answer="Hello!"), {"answer": "Hello!"}])
+@pytest.mark.parametrize("mode", ["plan", "auto"])
+def test_a_chat_takes_one_inference_whatever_is_shown(desk: Desk, mode: Any, reply: Any) -> None:
+    script = Script(reply)
+    result = Agent(script.model, desk.tools, route=1, mode=mode).run_sync("Zzz?")
+    assert (result.answer, result.shown_tools, result.inferences) == ("Hello!", desk.tools.names, 1)
+    assert result.reasked == 0
+
+
+@pytest.mark.parametrize("mode", ["plan", "auto", "loop"])
+def test_a_request_in_words_that_no_tool_has_finds_its_tool_in_one_inference(desk: Desk, mode: Any) -> None:
+    call = (
+        calls(("get_rate", {"base": "EUR"})) if mode == "loop" else plan(step("get_rate", "r", base="EUR"), answer="7")
+    )
+    script = Script(call, "7")
+    result = Agent(script.model, desk.tools, route=1, mode=mode).run_sync("50欧元是多少钱？")
+    assert (result.outcome, result.answer, result.reasked) == ("succeeded", "7", 0)
+    assert desk.log == ["rate EUR"]
+
+
+def test_where_not_all_fit_the_others_are_told_with_what_they_are_for(desk: Desk) -> None:
+    script = Script("hello")
+    Agent(script.model, desk.tools, route=Router(desk.tools, top=2, max_tokens=30)).run_sync("Zzz?")
+    assert "get_weather(city: str)" in script.system()
+    assert "\n- get_rate: Exchange rates." in script.system()
+
+
 def test_the_prompt_is_the_one_that_is_sent(desk: Desk) -> None:
     script = Script("hello")
     agent = Agent(script.model, desk.tools, route=2, now="2026-01-01T09:00")
@@ -224,7 +251,7 @@ def test_a_conversation_keeps_the_tools_it_has_used(desk: Desk) -> None:
     script = Script(plan(step("get_weather", "w", city="Oslo"), answer="{w}"), plan(answer="the same"))
     talk = Agent(script.model, desk.tools, route=1).conversation()
     talk.send_sync("The weather in Oslo?")
-    assert talk.send_sync("And there?").shown_tools == ("get_weather",)
+    assert talk.send_sync("And the rates there?").shown_tools == ("get_weather", "get_rate")
     assert "get_weather(city: str)" in script.system()
 
 
@@ -233,7 +260,7 @@ def test_a_conversation_keeps_them_from_a_loop_too(desk: Desk) -> None:
     script = Script(train, "G1", plan(answer="the same"))
     talk = Agent(script.model, desk.tools, route=1).conversation()
     assert talk.send_sync("查询火车票", mode="loop").answer == "G1"
-    assert talk.send_sync("And then?", mode="plan").shown_tools == ("查车票",)
+    assert talk.send_sync("And the rates?", mode="plan").shown_tools == ("get_rate", "查车票")
 
 
 def offered(request: ModelRequest) -> list[str]:

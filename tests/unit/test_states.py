@@ -6,11 +6,14 @@ import asyncio
 import itertools
 import json
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from toolplan import Agent, ToolFailed, ToolSet, tool
+from toolplan.journal import Journal
+from toolplan.journal.waiting import approve
 from toolplan.models import FunctionModel, ModelRequest, Reply, ToolCallPart
 from toolplan.states import STATES, TRANSITIONS, StateWatcher, state_of
 
@@ -79,6 +82,43 @@ def passed(*replies: Any, **options: Any) -> list[str]:
     return asyncio.run(follow())
 
 
+def resumed(*replies: Any, cut: int | None = None, **options: Any) -> list[str]:
+    """Return the states of a request that another process goes on with, once with each answer; of the last process.
+
+    What it waits for is allowed; with `cut` the first process ended at that entry.
+    """
+    given = [reply if isinstance(reply, Reply | str) else json.dumps(reply) for reply in replies]
+
+    async def follow(folder: Path) -> list[str]:
+        path = folder / "j.db"
+
+        def agent() -> Agent:
+            model = FunctionModel(lambda request: given.pop(0))
+            return Agent(model, tools(), early_start=False, max_replans=0, journal=path, **options)
+
+        run = (await agent().run("Do it.")).run_id
+        if cut is not None:
+            with Journal(path) as journal:
+                entries = journal.read(run)[:cut]
+            path = folder / "cut.db"
+            with Journal(path) as journal:
+                writer = journal.begin(entries[0])  # type: ignore[arg-type]
+                for entry in entries[1:]:
+                    writer.add(entry)
+                writer.close()
+        else:
+            with Journal(path) as journal:
+                approve(journal, run)
+        watcher = StateWatcher()
+        async with agent().stream_resume(run) as stream:
+            async for event in stream:
+                watcher.see(event)
+        return list(watcher.passed)
+
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(follow(Path(folder)))
+
+
 def this(_: str) -> str:
     return "this"
 
@@ -125,6 +165,10 @@ PLAYS: dict[str, Callable[[], list[str]]] = {
         turn(("put", {}), ("ask_user", {"question": "?"})), "done", mode="loop", ask_user=this
     ),
     "a loop asks in vain": lambda: passed(turn(("ask_user", {"question": "?"})), mode="loop", ask_user=nobody),
+    "a loop has to be allowed": lambda: passed(turn(("open_door", {})), mode="loop"),
+    "a plan is resumed": lambda: resumed([call("open_door")], "done"),
+    "a loop is resumed": lambda: resumed(turn(("put", {})), turn(("open_door", {})), "done", mode="loop"),
+    "a loop whose answer was there is resumed": lambda: resumed(turn(("put", {})), "done", cut=-1, mode="loop"),
     "auto goes over to a loop": lambda: passed({"cannot": "look first"}, turn(("put", {})), "done", mode="auto"),
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
@@ -17,13 +18,17 @@ from toolplan import show
 from toolplan.approval.text import card_text
 from toolplan.check import CheckedPlan
 from toolplan.check.limits import length_of
-from toolplan.expressions import Literal
+from toolplan.check.repeats import twice
+from toolplan.expressions import Literal, Template
 from toolplan.plan import AskModel, Block, Call, ForEach, If, Parallel, Step, Try, While, walk
 from toolplan.policy import PlannedCall, Review
+from toolplan.policy.obeyed import is_obeyed
 from toolplan.show.words import operand_text
-from toolplan.tools import ToolSet
+from toolplan.tools import Tool, ToolSet
 from toolplan.tools.fingerprint import fingerprint_of
-from toolplan.tools.secrets import without_secrets
+from toolplan.tools.secret_words import secret_words
+from toolplan.tools.secrets import HIDDEN, shown, without_secrets
+from toolplan.tools.seen_secrets import SeenSecrets
 from toolplan.values import Json
 
 __all__ = ["Card", "CardCall"]
@@ -49,9 +54,13 @@ class CardCall:
     most: int | None = 1
     """How often it may be made; None when a loop's length is not known before the run."""
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What is written for each argument, as an expression; secrets are left out."""
+    """What is written for each argument, as an expression, in full; secrets are left out."""
+    guarded: frozenset[str] = frozenset()
+    """The arguments for which it matters who chose them: those are never shortened."""
     shown: Json = None
     """The arguments as JSON, as a plan writes them; secrets are left out."""
+    same_as: str | None = None
+    """An earlier call of the plan, in the same words, whose effect happens as well."""
 
     def to_dict(self) -> dict[str, Json]:
         """Return the line as JSON."""
@@ -73,6 +82,7 @@ class CardCall:
             "led_by": list(self.led_by),
             "most": self.most,
             "again": call.again,
+            "same_as": self.same_as,
         }
 
 
@@ -89,6 +99,8 @@ class Card:
     """What had to be mended to read the plan's text."""
     hash: str
     checked: CheckedPlan
+    secrets: SeenSecrets = field(default_factory=SeenSecrets, repr=False, compare=False)
+    """What of the plan and of the calls is secret, wherever it stands on the card."""
     problems: Mapping[str, str] = field(default_factory=dict[str, str])
     """Why the arguments that a person has just changed cannot be taken, by step: the question comes once more."""
 
@@ -116,9 +128,20 @@ class Card:
     def _of(
         cls, about: OneOf["plan", "calls"], checked: CheckedPlan, review: Review, calls: Sequence[PlannedCall]
     ) -> Card:
-        surroundings = dict(_surroundings(checked.plan.steps, (), 1))
+        secret = secret_words(checked.plan, checked.tools)
+        secrets = SeenSecrets()
+        secrets.see_words(secret.values)
+        for call in calls:
+            secrets.see(checked.tools[call.tool], call.values)
+        surroundings = dict(_surroundings(secret.cut(HIDDEN).steps, (), 1))
         words = _words_of_steps(checked)
-        lines = tuple(_line(call, review, words, *surroundings[call.step.partition("[")[0]]) for call in calls)
+        firsts = {call.id: first.id for call, first in twice(checked.plan, checked.tools)}
+        lines = tuple(
+            replace(
+                _line(call, review, words, *surroundings[call.step.partition("[")[0]]), same_as=firsts.get(call.step)
+            )
+            for call in calls
+        )
         bound: dict[str, Json] = {
             "plan": show.to_json(checked.plan),
             "calls": [[line.call.step, line.shown, list(line.call.verdict.names)] for line in lines],
@@ -128,7 +151,7 @@ class Card:
         digest = hashlib.sha256(json.dumps(bound, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
         repairs = checked.plan.repairs if review.is_mended else ()
         said = review.situation.said.partition("\n")[0]
-        return cls(about, lines, said, review.policy.name, checked.max_calls, repairs, digest, checked)
+        return cls(about, lines, said, review.policy.name, checked.max_calls, repairs, digest, checked, secrets)
 
     @classmethod
     def together(cls, cards: Sequence[Card]) -> Card:
@@ -137,21 +160,31 @@ class Card:
             return cards[0]
         digest = hashlib.sha256(" ".join(card.hash for card in cards).encode()).hexdigest()
         problems = {step: why for card in cards for step, why in card.problems.items()}
-        return replace(
-            cards[0], lines=tuple(line for card in cards for line in card.lines), hash=digest, problems=problems
-        )
+        lines = tuple(line for card in cards for line in card.lines)
+        secrets = SeenSecrets()
+        for card in cards:
+            secrets.see_all(card.secrets)
+        return replace(cards[0], lines=lines, hash=digest, problems=problems, secrets=secrets)
 
     def with_problems(self, problems: Mapping[str, str]) -> Card:
         """Return the card with which a person is asked again, because the changes to these steps cannot be made."""
         return replace(self, problems=problems)
 
-    def to_text(self, language: OneOf["en", "zh"] = "en") -> str:
-        """Return the card in words."""
-        return card_text(self, language)
+    def to_text(self, language: OneOf["en", "zh"] = "en", *, full: bool = False) -> str:
+        """Return the card in words. A long argument is shortened and says by how much, unless it is `guarded`.
+
+        With `full`, nothing is. Characters that steer a terminal, hide, or end a line are shown by their codes.
+        """
+        return self.secrets.clean(card_text(self, language, full=full))
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether `to_text` leaves a part of an argument out without `full`."""
+        return self.to_text() != self.to_text(full=True)
 
     def to_dict(self) -> dict[str, Json]:
         """Return the card as JSON."""
-        return {
+        shown: dict[str, Json] = {
             "about": self.about,
             "hash": self.hash,
             "policy": self.policy,
@@ -161,6 +194,7 @@ class Card:
             "asks": [call.step for call in self.asks],
             "calls": [line.to_dict() for line in self.lines],
         }
+        return {name: self.secrets.clean_json(value, numbers=False) for name, value in shown.items()}
 
 
 def _line(
@@ -171,20 +205,32 @@ def _line(
     is_made = "[" in call.step or all(isinstance(value, Literal) for _, value in call.arguments.fields)
     return CardCall(
         call,
-        tuple(_named(resource, call) for resource in call.writes) if tool.effects.declared else None,
+        tuple(_named(resource, call, tool) for resource in call.writes) if tool.effects.declared else None,
         {name: _steps(found.steps, words) for name, found in sources.arguments.items() if found.steps},
         {name: _steps(found.all_untrusted, words) for name, found in sources.arguments.items() if found.is_untrusted},
         conditions,
         _steps(sources.condition, words),
         1 if is_made and "[" in call.step else most,
-        {name: operand_text(value, 2000) for name, value in arguments.fields},
+        {name: _operand(value) for name, value in arguments.fields},
+        frozenset(name for name, _ in arguments.fields if _counts(tool, name)),
         show.template_json(arguments),
     )
 
 
-def _named(resource: str, call: PlannedCall) -> str:
-    """Return the name of a resource with those arguments put in that are known already."""
-    for name, value in call.values.items():
+def _operand(value: Template) -> str:
+    """Return what is written for an argument, every character of a value as it is."""
+    if isinstance(value, Literal):
+        return json.dumps(value.value, ensure_ascii=False)
+    return operand_text(value, sys.maxsize)
+
+
+def _counts(tool: Tool, name: str) -> bool:
+    return name in tool.guarded if tool.guarded is not None else is_obeyed(tool, name)
+
+
+def _named(resource: str, call: PlannedCall, tool: Tool) -> str:
+    """Return the name of a resource with those arguments put in that are known already, and are no secrets."""
+    for name, value in shown(call.values, tool).items():
         if isinstance(value, str | int):
             resource = resource.replace(f"{{{name}}}", str(value))
     return resource

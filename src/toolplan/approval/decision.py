@@ -20,7 +20,8 @@ class Decision:
     """A person's word on calls. Make one with `Decision.allow` or `Decision.deny`.
 
     `scope`: `once` is what was asked about; `run` every later call of the same tool for the same reason in this run;
-    `pattern` those of them whose arguments match `pattern` (names to texts in which `*` stands for anything).
+    `pattern` those of them whose arguments match `pattern` (names to texts in which `*` stands for anything), which the
+    calls that it is said of have to do as well.
     `arguments` are those that the person has changed. With `each_call` nothing is allowed in advance: whatever the card
     says asks, asks again when the call is about to be made, with its values.
     """

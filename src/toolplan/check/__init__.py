@@ -23,7 +23,7 @@ from toolplan.check.effects import conflicts
 from toolplan.check.limits import Limits, max_calls, size, totals
 from toolplan.check.names import resolve
 from toolplan.check.order import order
-from toolplan.check.repeats import repeats
+from toolplan.check.repeats import doubled, repeats
 from toolplan.check.states import states
 from toolplan.check.types import values
 from toolplan.diagnostics import Diagnostic, Severity, Source
@@ -75,6 +75,8 @@ def check(plan: Plan, tools: ToolSet, limits: Limits = _DEFAULT_LIMITS, known: K
     found += conflicts(plan, tools)
     found += repeats(plan, tools, known)
     found += totals(plan, calls := max_calls(plan.steps), limits, known.calls)
+    if not any(diagnostic.severity is Severity.ERROR for diagnostic in found):
+        found += doubled(plan, tools)
     found = _in_source_order(found, plan.source)
     if any(diagnostic.severity is Severity.ERROR for diagnostic in found):
         raise PlanRejected([each for each in found if each.code not in _FOLLOW_UPS], plan.source)

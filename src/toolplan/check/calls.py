@@ -19,7 +19,7 @@ from toolplan.expressions import Reference, Template, Text
 from toolplan.expressions.types import surely_fits
 from toolplan.plan import Call, Plan, walk
 from toolplan.tools import ArgumentFault, Tool, ToolSet
-from toolplan.values import Json
+from toolplan.values import Json, value_at
 
 __all__ = ["arguments", "unfit"]
 
@@ -123,19 +123,12 @@ def unfit(call: Call, tool: Tool, fault: ArgumentFault, template: Template) -> D
         if fault.allowed:
             expected = _alternatives([json.dumps(value, ensure_ascii=False) for value in fault.allowed])
             constant = constant_of(template)
-            found = fault.found if isinstance(constant, NotConstant) else _brief(_at(constant, fault.path[1:]))
+            found = fault.found if isinstance(constant, NotConstant) else _brief(value_at(constant, fault.path[1:]))
         problem, label = f"must be {expected}, but is {found}", f"found {found}"
     place = _inside(template, fault.path[1:], fault.kind)
     return say.unfit_argument(
         place, call.id, tool.name, argument, problem, label, tool.call_signature, fault.suggestion
     )
-
-
-def _at(constant: Json, path: Sequence[str | int]) -> Json:
-    value: Any = constant
-    for step in path:
-        value = value[step]
-    return value
 
 
 def _brief(value: Json) -> str:

@@ -33,7 +33,7 @@ from toolplan.plan import (
     walk,
 )
 
-__all__ = ["order"]
+__all__ = ["gets_to_end", "order"]
 
 
 def order(plan: Plan) -> list[Diagnostic]:
@@ -45,6 +45,11 @@ def order(plan: Plan) -> list[Diagnostic]:
     if any(isinstance(step, Call) and step.depends_on for step in walk(plan.steps)):
         found += _waiting(plan)
     return found
+
+
+def gets_to_end(steps: Block) -> bool:
+    """Return whether some path gets through these steps, so that what follows them can run."""
+    return _reach(steps, True, [])
 
 
 def _reach(steps: Block, in_loop: bool, found: list[Diagnostic]) -> bool:

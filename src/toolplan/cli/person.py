@@ -42,7 +42,8 @@ class Person:
     async def approve(self, calls: Sequence[PlannedCall], card: Card) -> bool | Decision:
         """Show the card and ask once about all of its calls; only a clear yes allows them.
 
-        "a" shows what the card has left out of long arguments, and asks again. "n" and some words are a refusal with a reason; "e" asks again before each call, with its values.
+        "a" shows what the card has left out of long arguments, and asks again; "n" and some words are a refusal with a
+        reason; "e" asks again before each call, with its values.
         """
         words = self._words
         values_come_later = card.about == "plan" and not all(_is_known(call.arguments) for call in calls)

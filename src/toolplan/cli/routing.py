@@ -74,6 +74,10 @@ def _lines(selection: Selection) -> list[str]:
         lines += ["left out, the likeliest first:", *(_line(match, width) for match in others[:MAX_LEFT_OUT])]
     if hidden := len(selection.left_out) - min(len(others), MAX_LEFT_OUT):
         lines.append(f"  {'and ' if others else ''}{hidden} more{'' if others else ' left out'}")
+    if selection.is_blind and selection.tokens_saved:
+        lines.append(
+            "no word of the request is in any tool: give tools keywords (`--intent WORD=TOOL`) or try `--embeddings`"
+        )
     share = selection.tokens_saved / selection.tokens_of_all if selection.tokens_of_all else 0.0
     lines.append(
         f"about {selection.tokens:,} tokens instead of {selection.tokens_of_all:,}: {share:.0%} saved in every prompt"
@@ -99,5 +103,5 @@ def _why(match: Match, has_all: bool) -> str:
     if match.likeness is not None:
         reasons.append(f"likeness {match.likeness:.2f}")
     if not reasons:
-        reasons.append("room for all" if has_all else "related to the others")
+        reasons.append("room for all" if has_all else "room was left")
     return "; ".join(reasons)

@@ -193,7 +193,7 @@ class Screen:
                 | ToolsShown()
                 | NoteShown()
             ):
-                first, *rest = remark_text(event, self._language)
+                first, *rest = map(self._hiding.clean, remark_text(event, self._language))
                 sign = ("✓ ", "green") if isinstance(event, PlanAccepted) else ("✗ ", "red")
                 head = Text(visible(first)) if isinstance(event, NoteShown) else Text.assemble(sign, visible(first))
                 return [head, *(Text(visible(line), "dim") for line in rest)]

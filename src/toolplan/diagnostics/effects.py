@@ -11,6 +11,8 @@ from toolplan.diagnostics.source import Place
 __all__ = [
     "as_told_in_loop",
     "conflicting_members",
+    "doubled_effect",
+    "doubled_effect_in_turn",
     "forbidden_by_policy",
     "forbidden_tool",
     "missing_state",
@@ -172,6 +174,40 @@ def repeated_effect(place: Place, tool: str, step: str, is_unknown: bool) -> Dia
             else f"leave it out and use the result `{step}`, or add "
         )
         + _AGAIN_IN_PLAN,
+    )
+
+
+def doubled_effect_in_turn(place: Place, tool: str, step: str) -> Diagnostic:
+    """A call of a loop's turn with the arguments of an earlier one of the same turn, `step`, and no word why."""
+    found = repeated_effect(place, tool, step, False)
+    return replace(found, message=f"`{tool}` with these arguments is called already in this turn, as step `{step}`")
+
+
+@explained(
+    "TP410",
+    "the same effect twice in one plan",
+    severity=Severity.WARNING,
+    story="""\
+Two calls of one tool with the same arguments both run, and the tool is not declared `idempotent`: the mail is sent
+twice, the money paid twice. That may be what was asked for, so the plan runs; whoever has to allow it is told. Leave
+one of them out, or say why it is made again: `"again": "reason"` in JSON, a comment `# again: reason` on its line in
+Python notation. Of two calls on different sides of an `if` only one runs.""",
+    wrong="""\
+[{"tool_name": "pay", "arguments": {"account": "ann", "amount": 20}},
+ {"tool_name": "pay", "arguments": {"account": "ann", "amount": 20}}]""",
+    right="""\
+[{"tool_name": "pay", "arguments": {"account": "ann", "amount": 20}},
+ {"tool_name": "pay", "arguments": {"account": "ann", "amount": 20}, "again": "two tickets, paid one by one"}]""",
+)
+def doubled_effect(place: Place, tool: str, first_place: Place, first: str) -> Diagnostic:
+    """A call that is made in the same words as an earlier one of the plan, `first`, and no word why."""
+    return Diagnostic(
+        "",
+        f"`{tool}` is called twice with the same arguments, so its effect happens twice",
+        place,
+        f"the same as `{first}`",
+        others=(Mark(first_place, "made here first"),),
+        help="leave one of them out, or add " + _AGAIN_IN_PLAN,
     )
 
 

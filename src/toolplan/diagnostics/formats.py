@@ -13,6 +13,7 @@ __all__ = [
     "not_an_object",
     "reference_in_loop",
     "unnamed_arguments",
+    "unread_call",
 ]
 
 
@@ -39,6 +40,14 @@ def broken_call(place: Place, name: str | None, problem: str, help: str | None =
     """A damaged call. `problem` says what does not fit."""
     again = "make the call again, with its arguments as one JSON object"
     return Diagnostic("", f"{_of(name)} cannot be read: {problem}", place, "not readable", help=help or again)
+
+
+def unread_call(place: Place, name: str, mark: str) -> Diagnostic:
+    """What looks like a call of a known tool, in marks of no format that is read."""
+    problem = f"`{mark}` begins it in no form that is read here"
+    form = '<tool_call>{"name": "...", "arguments": {...}}</tool_call>'
+    help = f"write it in the form that was asked for; a call is always read as {form}"
+    return broken_call(place, name, problem, help)
 
 
 @explained(

@@ -13,6 +13,9 @@ from toolplan.explain.words import Line, drawn
 from toolplan.plan import AskModel, AskUser, Call
 from toolplan.schedule.program import Program
 from toolplan.tools import ToolSet
+from toolplan.tools.secret_words import secret_words
+from toolplan.tools.secrets import HIDDEN
+from toolplan.tools.seen_secrets import SeenSecrets
 from toolplan.values import Json
 
 if TYPE_CHECKING:
@@ -84,19 +87,27 @@ def explain_order(
 
     A wait that follows from the others is left out, unless `everything` is asked for. `failure` is the agent's.
     Limits on calls in flight are no part of it: they decide when a step starts, not in which order effects happen.
+    What goes into secret places is left out (`tools/secret_words.py`).
     """
     tools = checked.tools
-    rows = rows_of(Program.of(checked), failure=failure, everything=everything)
-    plain = rows if not everything else rows_of(Program.of(checked), failure=failure)
+    secret = secret_words(checked.plan, tools)
+    plan = secret.cut(HIDDEN)
+    program = Program(plan, tools) if secret else Program.of(checked)
+    rows = rows_of(program, failure=failure, everything=everything)
+    plain = rows if not everything else rows_of(program, failure=failure)
     turns = _turns(plain)
     undeclared = dict.fromkeys(row.node.tool.name for row in rows if row.node.tool is not None and row.node.undeclared)
     gains: list[Gain] = []
     for name in undeclared if turns > 1 else ():
         other = ToolSet.of(tool.with_effects(PURE) if tool.name == name else tool for tool in tools)
-        left = _turns(rows_of(Program(checked.plan, other), failure=failure))
+        left = _turns(rows_of(Program(plan, other), failure=failure))
         if left < turns:
             gains.append(Gain(name, left))
     lines = tuple(_lines(rows))
+    seen = SeenSecrets()
+    seen.see_words(secret.values)
+    for line in lines if seen else ():
+        line.what = seen.clean(line.what)
     steps = tuple(
         StepOrder(line.id, line.what, tuple(line.inside), tuple(line.waits), tuple(line.between)) for line in lines
     )

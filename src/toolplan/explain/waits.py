@@ -168,17 +168,17 @@ class _Waits:
             )
             if not is_claimed:
                 certain = all(each.node.undeclared or any(t.sure for t in each.touches) for each in (other, row))
-                return [self.effect(other, row, said(row), said(other), certain, loop)]
+                return [self.effect(other, said(row), said(other), certain, loop)]
         best: Wait | None = None
         for theirs in other.touches:
             for ours in row.touches:
                 if conflict(theirs.access, ours.access):
                     certain = theirs.surely_meets(ours) and ours.surely_meets(theirs)
                     if best is None or (certain and not best.certain):
-                        best = self.effect(other, row, ours.text, theirs.text, certain, loop)
+                        best = self.effect(other, ours.text, theirs.text, certain, loop)
         return [best] if best is not None else []
 
-    def effect(self, other: Row, row: Row, ours: str, theirs: str, certain: bool, loop: Row | None) -> Wait:
+    def effect(self, other: Row, ours: str, theirs: str, certain: bool, loop: Row | None) -> Wait:
         kind: Kind = "state" if ours.startswith(("needs", "brings about")) else "effect"
         rounds: Rounds = "earlier" if loop is not None else "same"
         return Wait(

@@ -1,6 +1,6 @@
 """The expression language: a subset of Python expressions over JSON values, and templates made of them.
 
-`read.py` turns text into an `Expression`, `evaluate.py` computes one, `functions.py` and `methods.py` hold the
+`read.py` turns text into an `Expression`, `evaluate.py` computes one, `functions/` and `methods.py` hold the
 vocabulary, `templates.py` the text with holes, `types.py` and `infer.py` say beforehand what a result will be.
 """
 

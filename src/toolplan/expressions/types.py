@@ -108,7 +108,7 @@ class _Reader:
         if not isinstance(schema, Mapping) or depth > MAX_SCHEMA_DEPTH:
             return UNKNOWN
         found = cast("Mapping[str, Any]", schema)
-        result = self._own(found, name, depth)
+        result = self._own(found, name)
         combining = found.keys() & _COMBINING
         if not combining:
             return result
@@ -143,7 +143,7 @@ class _Reader:
                     result.append(part)
         return result[0] if len(result) == 1 else Union(tuple(result)) if result else UNKNOWN
 
-    def _own(self, schema: Mapping[str, Any], name: str | None, depth: int) -> Type:
+    def _own(self, schema: Mapping[str, Any], name: str | None) -> Type:
         """Return what the schema says by itself, its combining keywords left out."""
         if "const" in schema:
             return type_of(schema["const"])

@@ -1,8 +1,9 @@
 """Whether the entries of a run are those that were written: their number, and a hash over all of them.
 
 Both stand in the row of the run and are committed with the entries they count. The hash is chained, each over the one
-before and one entry, so that appending costs what is appended. It finds damage, such as a lost end or overwritten
-bytes; it is no signature. A run whose row has no count was written by a version that did not count.
+before and one entry, so that appending costs what is appended. It finds damage, such as lost entries or overwritten
+bytes; it is no signature, and it cannot find that the database as a whole is an earlier one, as when whole commits are
+cut off the end of the write-ahead log. A run whose row has no count was written by a version that did not count.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ _DATA = frozenset(("arguments", "known", "plan", "result", "value"))
 _OWN = (ASK_USER, FIND_TOOLS)
 """What a loop offers besides the tools."""
 _OF_CALLS = ("format", "id", "name", "tool")
-"""The fields of a call of which nothing else may be written."""
+"""The fields of a call besides what it was given and what was wrong with it."""
 
 
 class Secrets:
@@ -156,10 +156,11 @@ class Secrets:
         told = entry.heard or entry.calls  # what was heard stands in the text, or has other names there
         shown = [self._call(call) for call in told]
         is_cut_off = entry.finish_reason == "length" and self._takes_some
-        if shown == told and not is_cut_off and not any(map(self._is_unreadable, entry.calls)):
+        if any(map(self._is_unreadable, entry.calls)):
+            shown = [_bare(call) for call in told]
+        if shown == told and not is_cut_off:
             return entry
-        calls = [{"id": call["id"], "name": call["name"], "arguments": LEFT_OUT} for call in _objects(entry.calls)]
-        calls, heard = (calls, shown) if entry.heard else (shown, [])
+        calls, heard = ([_bare(call) for call in entry.calls], shown) if entry.heard else (shown, [])
         return dataclasses.replace(entry, text=LEFT_OUT, calls=calls, heard=heard, thinking="", kept=None, notes=[])
 
     def _is_unreadable(self, call: Json) -> bool:
@@ -171,7 +172,7 @@ class Secrets:
         tool, arguments = str(call.get("tool") or call.get("name")), call.get("arguments")
         secret = self._secret_arguments(tool)
         if self._is_unreadable(call) or (self._takes_some and tool not in self._all and tool not in _OWN):
-            return {name: value for name, value in call.items() if name in _OF_CALLS} | {"arguments": LEFT_OUT}
+            return _bare(call)
         if not secret:
             return call
         if isinstance(arguments, str):
@@ -213,5 +214,7 @@ class Secrets:
         return self._plan[1] if self._plan is not None and self._plan[0] == plan else plan
 
 
-def _objects(values: list[Json]) -> list[dict[str, Json]]:
-    return cast("list[dict[str, Json]]", values)
+def _bare(call: Json) -> Json:
+    """Return a call of which nothing may be written but what it was to be of."""
+    assert isinstance(call, dict)
+    return {name: value for name, value in call.items() if name in _OF_CALLS} | {"arguments": LEFT_OUT}

@@ -10,6 +10,8 @@ it out. Commits of concurrent steps are grouped: whoever asks while one commit i
 commit, DeWitt et al. 1984). Entries of a run become durable in the order in which they were added, so what is on disk
 is always a prefix of what happened. How many entries a run has, and a hash over all of them, is committed with them
 (`chain.py`): a run whose entries are not those that were written is refused, for what is missing could be an effect.
+That the log has lost commits which were on disk, to a disk that lies or to whoever cuts it off, cannot be noticed: what
+is left is the journal as it once was.
 
 Once a commit has failed, for want of space or permission, nothing later of that run is written: every `durable` after
 it fails too, and the engine sends no effect that is not written down.

@@ -1,9 +1,12 @@
 """The calls of one turn, through the same gate as a plan: read, checked, allowed, run, each answered once (P7).
 
 The calls of a turn stand in written order, and their order means what it means in a plan (P3): a call that has effects
-is made only when everything before it in the turn has succeeded; a call that was refused counts as failed. What has no
-effects is made all the same, for the model asked for it without knowing the rest. Nothing is refused together: each
-call gets its own answer.
+is made only when everything before it in the turn has succeeded, and every question before it has been answered; a call
+that was refused counts as failed. What has no effects is made all the same, for the model asked for it without knowing
+the rest. Nothing is refused together: each call gets its own answer. No effect is made before a person has passed the
+whole turn (P2).
+
+    a turn -> checked and allowed as one plan -> stretches: calls, and the questions after them, before the next effect
 """
 
 from __future__ import annotations
@@ -11,15 +14,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from toolplan.agent_events import AgentEvent, CallMended, CallRefused, PlanAccepted
 from toolplan.approval import Card, with_arguments
 from toolplan.check import CheckedPlan
 from toolplan.diagnostics import Diagnostic
-from toolplan.diagnostics.effects import as_told_in_loop
+from toolplan.diagnostics.effects import as_told_in_loop, doubled_effect_in_turn
 from toolplan.errors import PlanRejected
 from toolplan.expressions import Literal
-from toolplan.known import Known, MadeCall
+from toolplan.known import Known, MadeCall, fingerprint
 from toolplan.loop.reasons import with_reasons
 from toolplan.loop.repeats import Repeats
 from toolplan.parse.tool_calls import TurnCalls, WrittenCall, read_turn_calls
@@ -134,36 +138,50 @@ class TurnCaller:
         turn = _Turn(self, calls, self._read(calls, self.steps + 1))
         turn.refuse_guesses(not_shown)
         self.steps += len(calls)
-        asks = await self._make_calls(turn, known)
-        if not asks and turn.waits is None:
-            await self._ask(turn, known)
+        if (asks := await self._allow(turn, known)) == ():
+            stretches = turn.stretches()
+            for these, questions in stretches:
+                await self._make_calls(turn, known, these if len(stretches) > 1 else None)
+                if turn.waits is None:
+                    await self._ask(turn, known, questions)
+                if turn.waits is not None:
+                    break
         answers = [turn.answers.get(position, Answer(self.words.waiting, True)) for position in range(len(calls))]
         return Answered(answers, turn.repeated, asks, turn.card, turn.waits, tuple(turn.guessed))
 
-    async def _make_calls(self, turn: _Turn, known: Known) -> tuple[PlannedCall, ...]:
-        """Make what may be made. Return the calls that a person has to allow first, if there are any.
+    async def _allow(self, turn: _Turn, known: Known) -> tuple[PlannedCall, ...]:
+        """Have the calls of the turn allowed. Return those that a person has to decide about first, if there are any.
 
-        What a person has refused is left out of the turn, and what stands behind it is judged again.
+        What a person has refused is left out of the turn, and what stands behind it is judged again, as is everything
+        when arguments were changed.
         """
         while (checked := turn.checked(known)) is not None:
-            reviewed = self.gate.review(checked)
-            if (word := await self.gate.approvals.of_plan(checked, reviewed, keeps=True)) is not None:
-                turn.card = word.card
-                if word.allowed is None:
-                    return word.card.asks
-                if word.refused:
-                    turn.not_allowed(word.refused)
-                    continue
-                if word.edits:
-                    turn.edit(word.edits)
-                    continue
-            self.tell(PlanAccepted(checked))
-            self.made += [step for step in checked.plan.steps if isinstance(step, Call)]
-            run = await self.gate.run(checked, reviewed)
-            self._note(run)
-            turn.ran(run)
-            break
+            turn.reviewed = self.gate.review(checked)
+            fits = partial(turn.misfit, known)
+            word = await self.gate.approvals.of_plan(checked, turn.reviewed, keeps=True, fits=fits)
+            turn.card = word.card if word is not None else turn.card
+            if word is None or (word.allowed and not word.edits):
+                turn.whole = checked
+                break
+            if word.allowed is None:
+                return word.undecided
+            turn.edits |= word.edits
+            turn.not_allowed(word.refused)
         return ()
+
+    async def _make_calls(self, turn: _Turn, known: Known, positions: Collection[int] | None) -> None:
+        """Make those of these calls that may be made, after what has been made of the turn; all of them for None."""
+        if turn.whole is None:
+            return
+        known = replace(known, states=self._states, calls=self._calls)
+        checked = turn.whole if positions is None else turn.checked(known, positions)
+        if checked is None:
+            return
+        self.tell(PlanAccepted(checked))
+        self.made += [step for step in checked.plan.steps if isinstance(step, Call)]
+        run = await self.gate.run(checked, turn.reviewed_as(checked))
+        self._note(run)
+        turn.ran(run, checked)
 
     def _note(self, run: RunResult) -> None:
         calls = [record for record in run.steps if record.attempts]
@@ -175,9 +193,11 @@ class TurnCaller:
                 record = replace(record, arguments=completed(tool, record.arguments or {}))
             self.repeats.note(record)
 
-    async def _ask(self, turn: _Turn, known: Known) -> None:
-        """Ask the person the questions of the turn, up to one that nobody answers."""
+    async def _ask(self, turn: _Turn, known: Known, positions: Collection[int]) -> None:
+        """Ask the person these questions of the turn, up to one that nobody answers."""
         for position, step in turn.questions():
+            if position not in positions:
+                continue
             checked = self.gate.check(Plan((step,), source=turn.given.source, notation="calls"), known)
             self.tell(PlanAccepted(checked))
             self.made.append(step)
@@ -185,7 +205,7 @@ class TurnCaller:
             if run.outcome == "waiting":
                 turn.waits = run
                 return
-            turn.answers[position] = self.answer_of(run.steps[0])
+            turn.asked(position, run)
 
     def answer_of(self, record: StepRecord, failed_before: str | None = None) -> Answer:
         """Return what is told about a call that was made, or held back by an earlier one."""
@@ -211,7 +231,15 @@ class _Turn:
         self.guessed: list[str] = []
         self.card: Card | None = None
         self.waits: RunResult | None = None
+        self.reviewed: Review | None = None
+        """What the policy says of the turn as a whole."""
+        self.whole: CheckedPlan | None = None
+        """The calls that have been allowed."""
+        self.failed: dict[int, str] = {}
+        """The calls that were refused or have failed, by position, with the names of their tools."""
         self.edits: dict[str, Mapping[str, Json]] = {}
+        self._effects: dict[tuple[str, str], str] = {}
+        """The calls of this turn that must not be made twice without a reason, by what they are, with their steps."""
         for position, entry in enumerate(given.entries):
             if position >= MAX_CALLS:
                 self._refuse(position, caller.words.too_many.format(limit=MAX_CALLS))
@@ -239,18 +267,33 @@ class _Turn:
             if isinstance(entry, AskUser) and position not in self.answers
         ]
 
-    def checked(self, known: Known) -> CheckedPlan | None:
-        """Return the calls that are still to be made as a plan that may run; None when there are none."""
+    def stretches(self) -> list[tuple[list[int], list[int]]]:
+        """Return what is still to be done: calls, and the questions that come after them and before the next effect."""
+        found: list[tuple[list[int], list[int]]] = [([], [])]
+        for position, entry in enumerate(self.given.entries):
+            calls, questions = found[-1]
+            if position in self.answers:
+                continue
+            if isinstance(entry, AskUser):
+                questions.append(position)
+            elif isinstance(entry, Call) and questions and self._has_effects(entry):
+                found.append(([position], []))
+            elif isinstance(entry, Call):
+                calls.append(position)
+        return found
+
+    def checked(self, known: Known, positions: Collection[int] | None = None) -> CheckedPlan | None:
+        """Return the calls that are still to be made, or those at `positions`, as a plan that may run; None for none.
+
+        Those that do not pass are refused.
+        """
         while True:
             self._hold_back()
-            steps = {position: step for position, step in self._calls() if position not in self.answers}
+            steps = self._left(positions)
             if not steps:
                 return None
-            repairs = tuple(text for position in steps for text in self.given.repairs.get(position, ()))
-            plan = Plan(tuple(steps.values()), source=self.given.source, notation="calls", repairs=repairs)
-            plan = with_arguments(plan, self.edits) if self.edits else plan
             try:
-                return self.caller.gate.check(plan, known)
+                return self.caller.gate.check(self._plan(steps, self.edits), known)
             except PlanRejected as rejection:
                 found: dict[int, list[Diagnostic]] = defaultdict(list)
                 for diagnostic in rejection.diagnostics:
@@ -259,19 +302,44 @@ class _Turn:
                 for position in [position for position in steps if position in found] or list(steps):
                     self._refuse(position, self._findings(found.get(position) or rejection.diagnostics))
 
+    def misfit(self, known: Known, edits: Mapping[str, Mapping[str, Json]]) -> str | None:
+        """Return why the calls that are left may not be made with these arguments, None when they may."""
+        try:
+            self.caller.gate.check(self._plan(self._left(None), {**self.edits, **edits}), known)
+        except PlanRejected as rejection:
+            return "; ".join(diagnostic.message for diagnostic in rejection.diagnostics)
+        return None
+
+    def _left(self, positions: Collection[int] | None) -> dict[int, Call]:
+        return {
+            position: step
+            for position, step in self._calls()
+            if position not in self.answers and (positions is None or position in positions)
+        }
+
+    def _plan(self, steps: Mapping[int, Call], edits: Mapping[str, Mapping[str, Json]]) -> Plan:
+        repairs = tuple(text for position in steps for text in self.given.repairs.get(position, ()))
+        plan = Plan(tuple(steps.values()), source=self.given.source, notation="calls", repairs=repairs)
+        return with_arguments(plan, edits) if edits else plan
+
+    def reviewed_as(self, checked: CheckedPlan) -> Review:
+        """Return what the policy said of the turn before anything of it was made, for a part of its calls."""
+        assert self.reviewed is not None
+        if checked is self.whole:
+            return self.reviewed
+        steps = {step.id for step in checked.plan.steps}
+        calls = tuple(call for call in self.reviewed.calls if call.step in steps)
+        return replace(self.reviewed, plan=checked.plan, calls=calls)
+
     def not_allowed(self, refused: Sequence[tuple[PlannedCall, str]]) -> None:
         """Refuse the calls that a person has not allowed, with the reasons that were given."""
         reasons = {call.step: reason for call, reason in refused}
         for position, step in self._calls():
             if step.id in reasons:
                 reason, words = reasons[step.id], self.caller.words.not_allowed
-                self._refuse(position, f"{words} {reason}" if reason else words)
+                self._refuse(position, f"{words}: {reason}" if reason else words)
 
-    def edit(self, edits: Mapping[str, Mapping[str, Json]]) -> None:
-        """Take over the arguments that a person has changed."""
-        self.edits |= edits
-
-    def ran(self, run: RunResult) -> None:
+    def ran(self, run: RunResult, checked: CheckedPlan) -> None:
         """Take in what came of the calls that were made."""
         positions = {step.id: position for position, step in self._calls()}
         failed: str | None = None
@@ -282,11 +350,18 @@ class _Turn:
             if is_waiting and (record.outcome in ("waiting", "not_run") or record.id in open_):
                 continue
             self.answers[positions[record.id]] = self.caller.answer_of(record, failed)
-            if failed is None and record.outcome in ("failed", "unknown"):
-                failed = record.tool
-        for position in positions.values() if not is_waiting else ():  # of a run that was broken off
+            if record.outcome in ("failed", "unknown"):
+                failed = failed or record.tool
+                self.failed[positions[record.id]] = record.tool
+        for step in checked.plan.steps if not is_waiting else ():  # of a run that was broken off
             text = self.caller.words.failed.format(error=run.error or "the run has ended")
-            self.answers.setdefault(position, Answer(text, True))
+            self.answers.setdefault(positions[step.id], Answer(text, True))
+
+    def asked(self, position: int, run: RunResult) -> None:
+        """Take in what came of a question."""
+        self.answers[position] = self.caller.answer_of(run.steps[0])
+        if self.answers[position].is_error:
+            self.failed[position] = self._name(position)
 
     def _calls(self) -> list[tuple[int, Call]]:
         return [(position, entry) for position, entry in enumerate(self.given.entries) if isinstance(entry, Call)]
@@ -300,18 +375,24 @@ class _Turn:
         needs_reason = tool is not None and tool.effects.has_effects and not tool.idempotent and call.again is None
         if needs_reason and caller.repeats.left_open(call.tool, caller.arguments(call)):
             self._refuse(position, caller.words.left_open)
+        elif needs_reason:
+            first = self._effects.setdefault(fingerprint(call.tool, caller.arguments(call)), call.id)
+            if first != call.id:
+                self._refuse(position, self._findings([doubled_effect_in_turn(call.tool_place, call.tool, first)]))
 
     def _hold_back(self) -> None:
         """Refuse the effects that stand behind a call that was refused."""
-        if not self.caller.holds_back or not self.answers:
+        if not self.caller.holds_back or not self.failed:
             return
-        first = min(self.answers)
-        entry = self.given.entries[first]
-        name = entry.tool if isinstance(entry, Call) else self._name(first)
+        first = min(self.failed)
+        name = self.failed[first]
         for position, step in self._calls():
-            tool = self.caller.tools.get(step.tool)
-            if position > first and position not in self.answers and (tool is None or tool.effects.has_effects):
+            if position > first and position not in self.answers and self._has_effects(step):
                 self._refuse(position, self.caller.words.held_back.format(tool=name))
+
+    def _has_effects(self, call: Call) -> bool:
+        tool = self.caller.tools.get(call.tool)
+        return tool is None or tool.effects.has_effects
 
     def _name(self, position: int) -> str:
         return str(self.given.names[position])
@@ -321,6 +402,7 @@ class _Turn:
         refused_too_often = self.caller.repeats.refused(self._name(position), self.written[position].arguments)
         self.repeated += is_repeated or refused_too_often
         entry = self.given.entries[position]
+        self.failed[position] = entry.tool if isinstance(entry, Call) else self._name(position)
         step = "" if isinstance(entry, Diagnostic) else entry.id
         self.caller.tell(CallRefused(step, self._name(position), why))
 

@@ -12,8 +12,9 @@ from functools import cached_property
 
 from toolplan.models import ToolSpec
 from toolplan.models.text_tools import tools_of
-from toolplan.parse.tool_calls import ASK_USER
+from toolplan.parse.tool_calls import ASK_USER, FIND_TOOLS
 from toolplan.prompt import LoopWords
+from toolplan.prompt.messages import names_within
 from toolplan.tools import Tool, ToolSet
 from toolplan.values import Json
 
@@ -21,9 +22,6 @@ __all__ = ["Offered"]
 
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]+")
 MAX_NAME = 64
-FIND_TOOLS = "find_tools"
-MAX_NAMED = 20
-"""So many tools that are not shown are listed by their names."""
 WANTED: dict[str, Json] = {
     "type": "object",
     "properties": {"wanted": {"type": "string"}},
@@ -60,7 +58,7 @@ class Offered:
         self.finder = FIND_TOOLS if others and FIND_TOOLS not in tools else None
         """The name of the tool that shows further tools, if the model has it."""
         if self.finder is not None:
-            named = ", ".join(self.native(name) for name in list(others)[:MAX_NAMED])
+            named = ", ".join(names_within([self.native(name) for name in others]))
             specs.append(ToolSpec(self.finder, words.find_tools.format(names=named), WANTED))
         self.specs = tuple(specs)
 
@@ -68,7 +66,7 @@ class Offered:
     def readable(self) -> ToolSet:
         """The tools under every name that a model may write for them in text: the one it was given, and their own."""
         others = [spec for spec in self.specs if spec.name not in self._tools]
-        return ToolSet.of([*self._tools, *tools_of(others)])
+        return ToolSet.of([*self._tools, *(tool for tool in tools_of(others) if tool.name not in self._tools)])
 
     def real(self, native: str) -> str:
         """Return the tool's own name; a name that was not offered stays what it is."""
@@ -90,4 +88,4 @@ class Offered:
         native = self._native[tool.name]
         said = [f"`{tool.name}`"] if native != tool.name else []
         said += [text for text in (tool.description.strip(), tool.result_description.strip()) if text]
-        return ToolSpec(native, "\n".join(said), tool.parameters)
+        return ToolSpec(native, "\n".join(said), tool.parameters, own_name=tool.name if native != tool.name else None)

@@ -108,7 +108,7 @@ class Loop:
             elif heard.calls:
                 end = await self._calls(heard, number)
             elif heard.text:
-                return self._answered(heard, is_cut_off=reply.is_cut_off)
+                return self._answered(heard, reply)
             else:
                 why = ": ".join(("the model says nothing", *reply.notes[-1:]))
                 end = self._useless_turn("", self._words.silent, why)
@@ -217,10 +217,11 @@ class Loop:
 
     # Ends ---------------------------------------------------------------------------------------------------------
 
-    def _answered(self, heard: Heard, *, is_cut_off: bool) -> Result:
+    def _answered(self, heard: Heard, reply: Reply) -> Result:
         self._talk.append(heard.message)
         self._turn.talk = tuple(self._talk)
-        error = "the answer was cut off at the model's length limit" if is_cut_off else None
+        where = "at the model's length limit" if reply.finish_reason == "length" else f"({reply.finish_reason})"
+        error = f"the answer was cut off {where}" if reply.is_cut_off else None
         return self._turn.result("succeeded", heard.text, error=error)
 
     def _waiting(self, answered: Answered) -> Result:

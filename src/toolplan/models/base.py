@@ -126,12 +126,15 @@ class ToolSpec:
     """A tool that the model may call: its name, what it is for, and the JSON Schema of its arguments.
 
     `strict` asks the provider to enforce the schema, which is done only where every object in it is spelled out.
+    `own_name` is the tool's own name, where providers would not take it: a model that writes its calls as text may use
+    either.
     """
 
     name: str
     description: str
     parameters: dict[str, Json]
     strict: bool = False
+    own_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,8 +285,18 @@ class Reply:
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the reply ended because its token budget did; such text must never be completed into a call."""
-        return self.finish_reason == "length"
+        """Whether the reply ended before the model had: at its token budget, by a filter, by an error.
+
+        Such text must never be completed into a call.
+        """
+        from toolplan.parse.formats.scanner import CUT
+
+        return self.finish_reason == "error" or self.finish_reason in CUT
+
+    @property
+    def may_be_cut_off(self) -> bool:
+        """Whether the reply was cut off, or ended for a reason that is not known to be its end."""
+        return self.finish_reason is not None and self.finish_reason.casefold() not in _ENDED
 
     @property
     def spoken_text(self) -> str:
@@ -304,6 +317,12 @@ class Reply:
         if self.tool_calls:
             return json.dumps([_as_step(call) for call in self.tool_calls], ensure_ascii=False, indent=2)
         return self.text
+
+
+_ENDED = frozenset(
+    ("", "stop", "stop_sequence", "end_turn", "eos", "eos_token", "end", "complete", "completed", "finished", "done")
+) | {"tool_call", "tool_calls", "tool_use", "function_call", "function_calls"}
+"""Reasons, in the words of all providers, that mean that the model had said all it wanted to."""
 
 
 def _as_step(call: ToolCallPart) -> dict[str, Any]:

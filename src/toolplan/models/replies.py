@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolplan.models.base import ModelRequest, Output, Reply, ToolCallPart, Usage, estimate_tokens
 from toolplan.models.conversation import kept_parts
 from toolplan.models.failures import Target, UnusableReply
+from toolplan.parse.formats import TextPart, ThinkingPart, read_calls
 
 if TYPE_CHECKING:
     from pydantic_ai import messages as library
-    from pydantic_ai.messages import ModelResponse, ModelResponseStreamEvent
+    from pydantic_ai.messages import ModelResponse, ModelResponsePart, ModelResponseStreamEvent
 
-__all__ = ["Heard", "to_reply", "usage_of"]
+__all__ = ["Heard", "to_reply", "usage_of", "without_thinking"]
 
 
 @dataclass
@@ -65,6 +66,8 @@ def to_reply(response: ModelResponse, request: ModelRequest, way: Output, target
     """Return the reply. Raises `UnusableReply` when it holds nothing at all."""
     from pydantic_ai import messages as library
 
+    if any(isinstance(part, library.ToolCallPart) for part in response.parts):
+        response = dataclasses.replace(response, parts=list(_thinking_apart(response)))
     text = "".join(part.content for part in response.parts if isinstance(part, library.TextPart))
     thinking = "".join(part.content for part in response.parts if isinstance(part, library.ThinkingPart))
     calls = _told_apart(_to_call(part) for part in response.parts if isinstance(part, library.ToolCallPart))
@@ -88,6 +91,38 @@ def to_reply(response: ModelResponse, request: ModelRequest, way: Output, target
         output=way,
         kept=kept_parts(response),
     )
+
+
+def _thinking_apart(response: ModelResponse) -> Iterator[ModelResponsePart]:
+    """Give the parts of a reply with calls; thinking that stands in its text is a part of its own."""
+    from pydantic_ai import messages as library
+
+    for part in response.parts:
+        read = read_calls(part.content, "none") if isinstance(part, library.TextPart) else ()
+        if not any(isinstance(each, ThinkingPart) for each in read):
+            yield part
+            continue
+        for each in read:
+            if isinstance(each, ThinkingPart):
+                # Of this id, the library sends it back between tags, as it came.
+                yield library.ThinkingPart(each.text, id="content", provider_name=response.provider_name)
+            elif isinstance(each, TextPart) and each.text.strip():
+                yield library.TextPart(each.text)
+
+
+def without_thinking(reply: Reply) -> Reply:
+    """Return a reply that is words, or a value, without the thinking in its text."""
+    try:
+        json.loads(reply.text)
+        return reply
+    except ValueError:
+        pass
+    parts = read_calls(reply.text, "none")
+    thinking = "".join(part.text for part in parts if isinstance(part, ThinkingPart))
+    if not thinking and not any(isinstance(part, ThinkingPart) for part in parts):
+        return reply
+    text = "".join(part.text for part in parts if isinstance(part, TextPart))
+    return dataclasses.replace(reply, text=text, thinking=reply.thinking + thinking)
 
 
 def _to_call(part: library.ToolCallPart) -> ToolCallPart:

@@ -151,8 +151,12 @@ Tools: TypeAlias = ToolSet | Sequence[ToolSpec]
 
 
 def tools_of(specs: Sequence[ToolSpec]) -> ToolSet:
-    """Return the tools as far as a reader of calls needs them: names and schemas."""
-    return ToolSet.of([Tool.from_schema(spec.name, spec.description, spec.parameters, _nothing) for spec in specs])
+    """Return the tools as far as a reader of calls needs them: schemas, and every name that a model may write."""
+    names = {spec.name: spec for spec in specs}
+    names = {spec.own_name: spec for spec in specs if spec.own_name} | names
+    return ToolSet.of(
+        [Tool.from_schema(name, spec.description, spec.parameters, _nothing) for name, spec in names.items()]
+    )
 
 
 def _ready(tools: Tools) -> ToolSet:

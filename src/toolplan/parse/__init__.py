@@ -1,7 +1,8 @@
 """Text -> `Plan`, or whatever else the reply turned out to be.
 
-`extract.py` finds the plan in a reply, one file a notation reads it. `spellings.py` is the table of accepted spellings.
-`formats/` reads and writes the calls of models that have a format of their own; `marked.py` makes a plan of such calls.
+`extract.py` finds the plan in a reply, by what `plan_like.py` says; one file a notation reads it. `spellings.py` is the
+table of accepted spellings. `formats/` reads and writes the calls of models that have a format of their own;
+`marked.py` makes a plan of such calls.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from toolplan.errors import PlanRejected
 from toolplan.parse.announcing import Matter
 from toolplan.parse.bare_arguments import with_fitted_arguments
 from toolplan.parse.extract import MAX_CHARACTERS, MAX_DATA_CHARACTERS, Text, extract, whole_plan
+from toolplan.parse.formats.bare_calls import final_answer
+from toolplan.parse.formats.unread import find_unread
 from toolplan.parse.json_notation import read_json_plan
 from toolplan.parse.json_text import MAX_LEVELS
 from toolplan.parse.marked import find_marked_calls
@@ -54,9 +57,9 @@ def parse(
     other JSON and allow a tool's name to be mended by case or a dotted prefix. `name` is what messages call the text.
 
     With `"auto"`, calls in the format of any model (see `formats`) become a plan of these calls. A fenced program is a
-    plan when nothing follows it, at most a short lead-in that asks nothing comes before it, and it calls a tool or
-    answers; other code in prose is an example. `asked_for` is the notation that the model was told to use: for
-    `"json"` a program has to be the whole reply, for `"python"` any fence for Python counts.
+    plan when at most short texts stand around it, the first of which asks nothing, and it calls a tool; other code in
+    prose is an example. `asked_for` is the notation that the model was told to use: where it is not `"json"`, a program
+    at the end of a reply may give an answer without a call; for `"python"` any fence for Python counts.
     `first_step` is the number of the first step of a plan that goes on after others.
 
     A plan that the words around it refuse, quote or ask leave for is prose. Where they leave it open whether it is
@@ -81,6 +84,8 @@ def parse(
             raise PlanRejected([say.no_plan(Place(start=0, end=1), notation)], Source(text, name))
         return reading
     if (whole := whole_plan(text, names, name, MAX_DATA_CHARACTERS if is_data else MAX_CHARACTERS)) is not None:
+        if (answer := final_answer(whole.value, names)) is not None:
+            return Prose(answer)
         return read_json_plan(with_fitted_arguments(whole, tools), names, first_step)
     if notation == "auto" and (program := find_bare_program(text, names, name)) is not None:
         return _read_program(program, tools, first_step)
@@ -91,16 +96,20 @@ def parse(
         return replace(reading, notation="calls") if isinstance(reading, Plan) else reading
     found = extract(text, names, name, matter)
     if not isinstance(found, Text):
+        if (answer := final_answer(found.value, names)) is not None:
+            return Prose(answer)
         return read_json_plan(with_fitted_arguments(found, tools), names, first_step)
     if notation == "json":
         raise PlanRejected([say.no_plan(Place(start=0, end=1), notation)], Source(text, name))
     if asked_for == "python":
         program = find_program(text, names, name)
     else:
-        program = find_meant_program(text, names, name, lead_in=asked_for is None)
-    return (
-        Prose(found.text.strip()) if program is None else _judged(text, program, tools, first_step, matter, found.text)
-    )
+        program = find_meant_program(text, names, name, answers=asked_for is None)
+    if program is not None:
+        return _judged(text, program, tools, first_step, matter, found.text)
+    if (unread := find_unread(found.text, tools or ())) is not None:
+        raise PlanRejected([unread[1]], Source(text, name))
+    return Prose(found.text.strip())
 
 
 def _judged(

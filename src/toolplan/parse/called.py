@@ -3,7 +3,7 @@
 Marks are a stronger sign than JSON in prose: models are trained to write them where they call. So calls at the end of a
 reply are meant, unless the sentence before them raises doubt or leads into them without announcing them. A call in the
 middle of a sentence (`Use <invoke ...>...</invoke> to delete.`) is unclear at best, and text behind the calls that does
-more than close the reply makes all of them unclear.
+more than close the reply makes all of them unclear. JSON without marks is judged as a plan is: by every word around it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from toolplan.parse.announcing import Matter, announces, closes, is_doubtful, sentences
 from toolplan.parse.formats import read_calls
+from toolplan.parse.formats.loose import UNMARKED
 from toolplan.parse.formats.parts import BrokenCall, CallPart, Part, TextPart
-from toolplan.parse.meant import UNCLEAR, Meaning, asks_or_refuses, last_clause, refuses
+from toolplan.parse.meant import UNCLEAR, Meaning, asks_or_refuses, how_meant, last_clause, refuses
 
 __all__ = ["how_called", "with_doubts"]
 
@@ -47,7 +48,10 @@ def how_called(parts: Sequence[Part], matter: Matter) -> Meaning:
 def with_doubts(parts: Iterable[Part], text: str, matter: Matter) -> tuple[Part, ...]:
     """Return the parts of a reply after the verdict: its calls with a repair that says it, or its `text` as text."""
     parts = tuple(parts)
-    meaning = how_called(parts, matter)
+    is_unmarked = any(isinstance(part, CallPart) and UNMARKED in part.repairs for part in parts)
+    meaning = _how_unmarked(parts, matter) if is_unmarked else how_called(parts, matter)
+    if is_unmarked:
+        parts = tuple(_without(part, UNMARKED) for part in parts)
     if meaning == "spoken of":
         return read_calls(text, "none")
     if meaning == "meant":
@@ -55,6 +59,23 @@ def with_doubts(parts: Iterable[Part], text: str, matter: Matter) -> tuple[Part,
     return tuple(
         replace(part, repairs=(*part.repairs, UNCLEAR)) if isinstance(part, CallPart) else part for part in parts
     )
+
+
+def _how_unmarked(parts: Sequence[Part], matter: Matter) -> Meaning:
+    """Return the verdict on calls without marks, which stand one behind the other."""
+    calls = [at for at, part in enumerate(parts) if isinstance(part, CallPart | BrokenCall)]
+    before, behind = (
+        "".join(part.text for part in some if isinstance(part, TextPart))
+        for some in (parts[: calls[0]], parts[calls[-1] :])
+    )
+    written = (f"{part.name} {part.arguments}" for part in parts if isinstance(part, CallPart))
+    return how_meant(before, behind, matter.also(*written))
+
+
+def _without(part: Part, repair: str) -> Part:
+    if isinstance(part, CallPart) and repair in part.repairs:
+        return replace(part, repairs=tuple(each for each in part.repairs if each != repair))
+    return part
 
 
 def _is_inline(before: str, behind: str) -> bool:

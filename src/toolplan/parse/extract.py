@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from toolplan.diagnostics import Diagnostic, Place, Source
@@ -27,7 +27,6 @@ from toolplan.diagnostics import reading as say
 from toolplan.diagnostics.formats import broken_call
 from toolplan.errors import PlanRejected
 from toolplan.parse.announcing import Matter
-from toolplan.parse.formats.bare_calls import bare_calls
 from toolplan.parse.formats.bare_values import VALUE_BEGINS, VALUE_ENDS
 from toolplan.parse.formats.invented import RESULT_MARKS
 from toolplan.parse.formats.scan import call_in
@@ -35,8 +34,8 @@ from toolplan.parse.formats.scanner import QUOTES, call_marks
 from toolplan.parse.json_text import Decoded, Unacceptable, Unreadable, decode, describe
 from toolplan.parse.meant import UNCLEAR, Meaning, how_meant
 from toolplan.parse.mend import Damage, mend
-from toolplan.parse.spellings import ANNOTATIONS, ANSWER, CALL, IF, LET, NOTE, PLAN, find_kind, fold
-from toolplan.parse.tool_names import meant_tool
+from toolplan.parse.plan_like import is_broken_plan, is_plan
+from toolplan.parse.spellings import PLAN, find_kind
 from toolplan.values import Json
 
 __all__ = ["MAX_CHARACTERS", "MAX_DATA_CHARACTERS", "JsonPlan", "Text", "extract", "whole_plan"]
@@ -90,7 +89,7 @@ def whole_plan(
         inner = whole_plan(value, tools, name)
         repair = "read the plan out of a JSON text"
         return inner and JsonPlan(inner.value, inner.source, inner.faults, (repair, *inner.repairs))
-    if not _is_plan(value, tools, alone=True) and not _is_broken_plan(value, tools, fenced=True):
+    if not is_plan(value, tools, alone=True) and not is_broken_plan(value, tools, fenced=True):
         return None
     return JsonPlan(value, Source(reply, name, start, json=True), decoded.faults, decoded.repairs)
 
@@ -123,8 +122,11 @@ _LANDMARK = re.compile(
 _SPACE = re.compile(r"\s*")
 _JSON_LANGUAGES = frozenset(("", "json", "json5", "jsonc", "jsonl", "plan", "text", "txt"))
 _PYTHON_LANGUAGES = frozenset(("python", "py", "python3", "tool_code"))
-_GLUE = re.compile(r"[A-Za-z0-9_=(\[{$'\"\\%@&`]")
-"""Directly behind one of these a bracket belongs to something else: a program, a template, a path, quoted code."""
+_GLUE = re.compile(r"[=(\[{$'\"\\%@&`]|[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0010ffff]")
+"""Directly behind one of these a bracket belongs to something else: a program, a template, a path, quoted code.
+
+Not behind letters of scripts that put no spaces between words, such as Chinese: a plan may stand there.
+"""
 _LIKE_JSON = re.compile(r"""[\[{]\s*(?:["'“‘\[{\]}\w#-]|//|/\*)""")
 _LIKE_PLAN = re.compile(
     r"""(?:\btool_name|\btool_calls_sequence|["'“](?:tool_name|tool|function|name|steps|plan|tool_calls_sequence"""
@@ -132,10 +134,6 @@ _LIKE_PLAN = re.compile(
     r"""["'”]?\s*[:：]"""
 )
 _JSON_FENCE = re.compile(r"(?:```+|~~~+)[ \t]*(?:json[5cl]?|plan)[ \t]*\r?\n\s*\Z", re.IGNORECASE)
-_STEP_KEYS = frozenset(
-    ("tool_name", "tool_calls_sequence", "for_each", "while", "let", "parallel", "ask_user", "ask_model", "replan")
-)
-"""Keys that data hardly has."""
 _MORE_JSON = re.compile(r'\s*([}\]]|[,:](?=\s*["{\[]))')
 """Behind a plan, the rest of something larger: a bracket too many closed it early."""
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"|([\[{])|([\]}])', re.DOTALL)
@@ -358,7 +356,7 @@ class _Walk:
         value = found.decoded.value
         if not alone and (found.start > self.invented or self._is_quoted(found) or self._has_key(found)):
             return False
-        return _is_plan(value, self.tools, alone=alone) or _is_broken_plan(value, self.tools, found.fenced or alone)
+        return is_plan(value, self.tools, alone=alone) or is_broken_plan(value, self.tools, found.fenced or alone)
 
     def _has_key(self, found: _Value) -> bool:
         """Whether a key that no list of steps has stands before the value: it is data of something damaged."""
@@ -446,80 +444,3 @@ def _worded(damage: Damage, text: str) -> Diagnostic:
         return say.broken_json(place, damage.problem, damage.help)
     opened = Place(start=damage.open[0][1], end=damage.open[0][1] + 1)
     return say.cut_off(place, ["text" if mark == '"' else mark for mark, _ in damage.open], opened)
-
-
-# --- does it look like a plan? ---------------------------------------------------------------------------------------
-
-
-def _is_plan(value: Json, tools: Collection[str], *, alone: bool) -> bool:
-    """Whether a JSON value is meant as a plan, judged by its keys. `alone`: there is nothing else in the reply."""
-    if _is_wrapped_call(value, tools, alone=alone):
-        return True
-    if isinstance(value, list):
-        return any(isinstance(item, dict) and _is_step(item, tools, alone) for item in value)
-    if not isinstance(value, dict):
-        return False
-    if _is_step(value, tools, alone):
-        return True
-    given = {PLAN.canonical(key): item for key, item in value.items() if item is not None}
-    steps = given.get("steps")
-    if isinstance(steps, str):
-        steps = steps.lstrip()
-        return steps.startswith(("[", "{")) and '"' in steps
-    if _is_plan(steps, tools, alone=alone):
-        return True
-    return alone and bool(given.keys() & {"answer", "cannot", "steps"})
-
-
-def _is_wrapped_call(value: Json, tools: Collection[str], *, alone: bool) -> bool:
-    """Whether a value is calls in the wrapping of an API that is not among the spellings of a step."""
-    first = value[0] if isinstance(value, list) and value else value
-    if not isinstance(first, dict) or not any(
-        isinstance(first.get(key), dict) for key in ("function_call", "tool_call")
-    ):
-        return False
-    calls = bare_calls(value)
-    return bool(calls) and (alone or all(meant_tool(name, tools) for name, _, _ in calls))
-
-
-def _is_broken_plan(value: Json, tools: Collection[str], fenced: bool) -> bool:
-    """Whether a list, or a fenced object, has the keys of steps: a plan that has to be mended, never an answer."""
-    if isinstance(value, list):
-        items = [item for item in value if isinstance(item, dict)]
-        return len(items) == len(value) > 0 and any(_is_broken_step(item, tools) for item in items)
-    return fenced and isinstance(value, dict) and _is_broken_step(value, tools)
-
-
-def _is_broken_step(value: Mapping[str, Json], tools: Collection[str]) -> bool:
-    if not value.keys().isdisjoint(_STEP_KEYS):
-        return True
-    if any(isinstance(value.get(key), list) for key in ("then", "do")) or isinstance(value.get("if"), str):
-        return True
-    return len(value) == 1 and all(key in tools and isinstance(item, dict) for key, item in value.items())
-
-
-def _is_step(value: Mapping[str, Json], tools: Collection[str], alone: bool) -> bool:
-    kinds, sure = find_kind(value)
-    if not kinds:
-        return False
-    keys = {kind.canonical(key) for kind in kinds for key in value}
-    if CALL in kinds:
-        tool = next((item for key, item in value.items() if CALL.canonical(key) == "tool_name"), None)
-        if isinstance(tool, Mapping):
-            return "name" in tool
-        if not isinstance(tool, str) or not tool:
-            return len(kinds) > 1 and alone
-        return "tool_name" in value or "arguments" in keys or tool in tools or (sure and alone)
-    if kinds == [IF]:
-        return "then" in keys and (alone or not _is_json_schema(value))
-    if alone:
-        return True
-    if any(kind in (ANSWER, LET, NOTE) for kind in kinds):  # words that any data may have
-        known = all(kinds[0].canonical(key) or fold(key) in ANNOTATIONS for key in value)
-        return known and kinds != [ANSWER] and (LET not in kinds or isinstance(value.get("let"), dict))
-    return sure
-
-
-def _is_json_schema(value: Mapping[str, Json]) -> bool:
-    """Whether `if` and `then` are those of JSON Schema, whose conditions are schemas."""
-    return any(isinstance(side, dict) and side.keys() & {"properties", "required", "const"} for side in value.values())

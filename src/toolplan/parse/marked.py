@@ -16,9 +16,10 @@ from toolplan.errors import PlanRejected
 from toolplan.expressions import ExpressionError, parse_expression
 from toolplan.parse.announcing import Matter
 from toolplan.parse.called import how_called
-from toolplan.parse.extract import JsonPlan
+from toolplan.parse.extract import JsonPlan, extract
 from toolplan.parse.formats.parts import BrokenCall, CallPart, TextPart, settled
 from toolplan.parse.formats.scanner import CallScanner, call_marks
+from toolplan.parse.formats.unread import find_unread
 from toolplan.parse.meant import UNCLEAR
 from toolplan.parse.naming import is_name
 from toolplan.parse.reading import Prose
@@ -28,13 +29,13 @@ from toolplan.values import Json
 __all__ = ["find_marked_calls", "references_in"]
 
 _LINES = re.compile(
-    r"^[ \t]*(?:\**(?:Action|行动|Final Answer|最终答案)\**\s*[:：]|#E\d+\s*[=:]|\d+[.)][ \t]*[\w.\-]+\("
-    r"|\[\s*[\w.\-]+\()",
+    r"^[ \t]*(?:\**(?:Action|行动|动作|Tool|✿FUNCTION✿|Final Answer|最终答案)\**\s*[:：]|#E\d+\s*[=:]"
+    r"|\d+[.)][ \t]*[\w.\-]+\(|\[\s*[\w.\-]+\()",
     re.MULTILINE,
 )
 """Lines that calls without marks of their own may begin with."""
-
-
+_ANSWERS = re.compile(r"^[ \t]*\**(?:Answer|回答)\**\s*[:：]", re.MULTILINE)
+"""Lines that the answer behind a thought may begin with, or any text."""
 _MESSAGES = {'"tool_use"': "anthropic", '"functionCall"': "gemini"}
 """Words that a message of an API has, written out as JSON text. OpenAI's looks like a plan anyway."""
 
@@ -54,14 +55,16 @@ def find_marked_calls(
     format = next(
         (format for word, format in _MESSAGES.items() if word in reply and reply.lstrip()[:1] == "{"), "marked"
     )
-    if format == "marked" and not call_marks().search(reply, 0) and not _LINES.search(reply):
+    has_marks = format != "marked" or call_marks().search(reply, 0) or _LINES.search(reply)
+    if not has_marks and not _ANSWERS.search(reply):
         return None
     scanner = CallScanner(format, tools if isinstance(tools, ToolSet) else None)
     parts = settled([*scanner.feed(reply), *scanner.close()])
     calls = [part for part in parts if isinstance(part, CallPart | BrokenCall)]
     if not calls:
         text = "".join(part.text for part in parts if isinstance(part, TextPart)).strip()
-        return Prose(text) if scanner.has_answered and text else None
+        is_answer = scanner.has_answered and text and (has_marks or not _has_plan(text, tools))
+        return Prose(text) if is_answer else None
     broken = [part.diagnostic for part in calls if isinstance(part, BrokenCall)]
     if broken:
         if all(diagnostic.code == "TP134" for diagnostic in broken):
@@ -70,12 +73,23 @@ def find_marked_calls(
     meaning = how_called(parts, matter or Matter(tools or ()))
     if meaning == "spoken of":
         return None
+    said = "".join(part.text for part in parts if isinstance(part, TextPart))
+    if (unread := find_unread(said, tools or ())) is not None:
+        raise PlanRejected([unread[1]], Source(reply, name))
     sound = [part for part in calls if isinstance(part, CallPart)]
     steps = _steps(sound, scanner.formats, first_step)
     doubts = (UNCLEAR,) if meaning == "unclear" else ()
     repairs = tuple(dict.fromkeys((*doubts, *(repair for call in sound for repair in call.repairs))))
     text = json.dumps(steps, ensure_ascii=False, indent=1)
     return JsonPlan(steps, Source(text, name, 0, json=True), (), repairs)
+
+
+def _has_plan(text: str, tools: ToolSet | Collection[str] | None) -> bool:
+    """Return whether something in the text is a JSON plan, or a damaged one."""
+    try:
+        return isinstance(extract(text, tools.names if isinstance(tools, ToolSet) else tools or ()), JsonPlan)
+    except PlanRejected:
+        return True
 
 
 def _steps(calls: Sequence[CallPart], formats: Sequence[str], first_step: int) -> list[Json]:

@@ -137,7 +137,7 @@ class _Mender:
         if kind == "mark":
             return self._mark(token, at)
         if kind == "word":
-            return self._word(token, at, end)
+            return self._word(token, at)
         return self._string(kind, token, at, end)
 
     @staticmethod
@@ -194,7 +194,7 @@ class _Mender:
         self._done(closed=True)
         return None
 
-    def _word(self, word: str, at: int, end: int) -> Damage | None:
+    def _word(self, word: str, at: int) -> Damage | None:
         if word.startswith("```"):
             return self._cut(at)
         if word.startswith(("...", "…")):
@@ -216,7 +216,7 @@ class _Mender:
         return None
 
     def _string(self, kind: str, token: str, at: int, end: int) -> Damage | None:
-        if self._begins_entry(at, end):
+        if self._begins_entry(end):
             self._note("put a comma between two entries", at)
             self.out.append(",")
             self.wants = "key"
@@ -241,7 +241,7 @@ class _Mender:
             self._done()
         return None
 
-    def _begins_entry(self, at: int, end: int) -> bool:
+    def _begins_entry(self, end: int) -> bool:
         """Whether this string is a key before which a comma is missing.
 
         Behind a text it must stand on a new line; on the same line both could be one text with quotes inside.

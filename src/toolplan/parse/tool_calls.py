@@ -20,10 +20,12 @@ from toolplan.plan import AskUser, Call
 from toolplan.tools import ToolSet
 from toolplan.values import Json
 
-__all__ = ["ASK_USER", "TurnCalls", "WrittenCall", "read_turn_calls"]
+__all__ = ["ASK_USER", "FIND_TOOLS", "TurnCalls", "WrittenCall", "read_turn_calls"]
 
 ASK_USER = "ask_user"
 """The name of the tool that asks the person, where one can be asked and no tool has this name."""
+FIND_TOOLS = "find_tools"
+"""The name of the tool that shows further tools, where some are not shown and no tool has this name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from toolplan.policy.facts import UNKNOWN, CallFacts, Unknown, same
-from toolplan.policy.quantities import plain_numbers
-from toolplan.policy.truth import all_of
+from toolplan.policy.likeness import addresses_in, amount_of, climbs, count_of, is_like, texts_in
+from toolplan.policy.truth import all_of, as_wanted
 from toolplan.values import Json
 
 __all__ = ["ArgumentTest"]
@@ -20,8 +20,13 @@ class ArgumentTest:
     `untrusted`: it depends on other people's text; `said`: all of its words that the plan wrote are in the request;
     `guarded`: the tool counts it among those for which that matters; `free_text`: it is prose.
 
+    What cannot be told counts for caution: of a value that may be so (a number in words of its own, an object in place
+    of a text, `Eve <eve@x.org>` for `eve@x.org`) a rule that allows does not hold, and one that asks or denies does.
+
     An argument that is not there - left out without a default, null, or an empty text or list - has no value that could
     be so, and no test holds but `absent`: with True it holds (also) when the argument is not there, with False never.
+    Whether such an argument is `untrusted` or `said` is a question all the same where nothing there is a choice too:
+    `""` for a path, null after other people's text was read.
     """
 
     equals: Json | Unknown = UNKNOWN
@@ -50,25 +55,33 @@ class ArgumentTest:
         if not self.concerns(name, facts):
             return False
         value = facts.arguments.get(name)
-        if _is_absent(value) and not (value == self.equals and type(value) is type(self.equals)):
+        if (
+            _is_absent(value)
+            and not (value == self.equals and type(value) is type(self.equals))
+            and not (self._asks_who and (facts.is_said(name) is False or facts.is_untrusted(name)))
+        ):
             return self.absent is True
         if self.absent is True and self._says_only_absent:
             return None if isinstance(value, Unknown) else False
         answers: list[bool | None] = []
         if self.untrusted is not None:
-            answers.append(_as(facts.is_untrusted(name), self.untrusted))
+            answers.append(as_wanted(facts.is_untrusted(name), self.untrusted))
         if self.said is not None:
-            answers.append(_as(facts.is_said(name), self.said))
+            answers.append(as_wanted(facts.is_said(name), self.said))
         if self.free_text is not None:
             is_open = isinstance(value, Unknown) and not facts.never_prose(name)
             is_prose = None if is_open else facts.is_prose(name, _value(value))
-            answers.append(_as(is_prose, self.free_text))
+            answers.append(as_wanted(is_prose, self.free_text))
         if self._needs_value:
             answers.append(None if isinstance(value, Unknown) else self._holds_for(value, every))
         found = all_of(answers)
         if isinstance(value, Unknown) and self.absent is True and found is False:
             return None  # it may turn out not to be there
         return found
+
+    @property
+    def _asks_who(self) -> bool:
+        return self.untrusted is not None or self.said is not None
 
     @property
     def _needs_value(self) -> bool:
@@ -82,10 +95,8 @@ class ArgumentTest:
         return not self._needs_value and all(each is None for each in asked)
 
     def _holds_for(self, value: Json, every: bool) -> bool:
-        if self.items_at_least is not None:
-            items = value if isinstance(value, list) else _addresses(value, []) if isinstance(value, str) else []
-            if max(len(items), 1) < self.items_at_least:
-                return False
+        if self.items_at_least is not None and count_of(value) < self.items_at_least:
+            return False
         return self._fits(value, every)
 
     def _fits(self, value: Json, every: bool) -> bool:
@@ -98,24 +109,36 @@ class ArgumentTest:
         if (
             isinstance(value, str)
             and "@" in f"{self.matches}{self.not_matches}"
-            and (each := _addresses(value, [value])) != [value]
+            and (each := addresses_in(value))
+            and each != [value]
         ):
             return (all if every else any)(self._fits(item, every) for item in each)
-        if self.equals is not UNKNOWN and not same(value, self.equals):
+        return self._fits_listed(value, every) and self._fits_patterns(value, every) and self._fits_limits(value, every)
+
+    def _fits_listed(self, value: Json, every: bool) -> bool:
+        certain, possible = (same, is_like) if every else (is_like, same)
+        if self.equals is not UNKNOWN and not certain(value, self.equals):  # pyright: ignore[reportArgumentType]
             return False
-        if self.one_of is not None and not any(same(value, each) for each in self.one_of):
+        if self.one_of is not None and not any(certain(value, each) for each in self.one_of):
             return False
-        if self.none_of is not None and any(same(value, each) for each in self.none_of):
-            return False
-        if self.matches is not None and not (
-            _matches(value, self.matches) and not (every and _climbs(value, self.matches))
+        return self.none_of is None or not any(possible(value, each) for each in self.none_of)
+
+    def _fits_patterns(self, value: Json, every: bool) -> bool:
+        texts = [value] if isinstance(value, str) else [] if every else list(texts_in(value))
+        if self.matches is not None and not any(
+            _matches(text, self.matches) and not (every and climbs(text, self.matches)) for text in texts
         ):
             return False
-        if self.not_matches is not None and _matches(value, self.not_matches):
-            return False
+        if self.not_matches is None:
+            return True
+        if isinstance(value, str) or every:
+            return not any(_matches(text, self.not_matches) for text in texts_in(value))
+        return True
+
+    def _fits_limits(self, value: Json, every: bool) -> bool:
         if self.at_least is None and self.at_most is None:
             return True
-        number = _number(value)
+        number = amount_of(value)
         if number is None:
             return not every
         return (self.at_least is None or number >= self.at_least) and (self.at_most is None or number <= self.at_most)
@@ -143,31 +166,5 @@ def _is_absent(value: Json | Unknown) -> bool:
     return value is None or value == "" or value == []
 
 
-def _as(answer: bool | None, wanted: bool) -> bool | None:
-    return None if answer is None else answer == wanted
-
-
-def _matches(value: Json, pattern: str) -> bool:
-    return isinstance(value, str) and re.fullmatch(pattern, value, re.DOTALL) is not None
-
-
-def _climbs(value: Json, pattern: str) -> bool:
-    """Return whether a path leads out of where it seems to be, and the pattern does not say that it may."""
-    return isinstance(value, str) and ".." in re.split(r"[/\\]", value) and "\\.\\." not in pattern
-
-
-def _addresses(value: str, otherwise: list[Json]) -> list[Json]:
-    """Return the mail addresses, or what is in their place, of a text that may hold several: `Ann <ann@x.org>, b@y`."""
-    found: list[Json] = []
-    for piece in re.split(r"[,;，；、]", value):
-        named = re.search(r"<([^<>]*)>\s*\Z", piece)
-        found += [named[1].strip()] if named else piece.split()
-    return found if any("@" in str(each) for each in found) else otherwise
-
-
-def _number(value: Json) -> float | None:
-    """Return the number that a value is, or the only one that a text has; None where that cannot be told."""
-    if isinstance(value, str):
-        numbers = plain_numbers(value)
-        return numbers[0] if len(numbers) == 1 else None
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _matches(text: str, pattern: str) -> bool:
+    return re.fullmatch(pattern, text, re.DOTALL) is not None

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast
 
+from toolplan.policy.dates import holds_dates
 from toolplan.policy.obeyed import is_obeyed
 from toolplan.policy.quantities import seconds_of
-from toolplan.policy.said import Way, is_free_text, leads_nowhere, unsaid
+from toolplan.policy.said import Way, bare_leaves, is_free_text, is_glue, leads_nowhere, unsaid
 from toolplan.policy.sources import NO_SOURCES, Sources
 from toolplan.tools import Tool
 from toolplan.tools.fields import field_names
@@ -80,21 +81,29 @@ class CallFacts:
         none, and when the model has had other people's text before it; only what can lead somewhere (addresses,
         accounts) in those that it does not name; and where it names none, everything but plain words.
         """
-        if self.situation.words_are_trusted or self._is_choice(name):
+        if self.situation.words_are_trusted or self._is_choice(name) or self.is_left_out(name):
             return []
         sources = self.sources.get(name, NO_SOURCES)
         value = self.arguments.get(name, UNKNOWN)
-        written = (value,) if sources.written and not isinstance(value, Unknown) else ()
-        if not sources.words and not written:
-            return []
-        seconds = seconds_of(name, self._schema(name))
-        missing = unsaid((*sources.words, *written), self.situation.said, self._way(name), seconds)
-        fields = field_names(self._schema(name)) if missing else ()
+        words = tuple(word for word in sources.words if not is_glue(word))
+        if not isinstance(value, Unknown):
+            if sources.written:
+                words += (value,)
+            elif name in self.sources and not sources.steps:  # the plan wrote all of it
+                words += tuple(bare_leaves(value))
+        return self._unsaid(name, words, self._way(name)) if words else []
+
+    def _unsaid(self, name: str, words: tuple[Json, ...], way: Way, *, flags: bool = False) -> list[str]:
+        """Return which of these words of an argument the user did not say."""
+        schema = self._schema(name)
+        dates = not self.is_after_untrusted and holds_dates(name, schema)
+        missing = unsaid(words, self.situation.said, way, seconds_of(name, schema), dates=dates, flags=flags)
+        fields = field_names(schema) if missing else ()
         return [word for word in missing if word not in fields]
 
     def _way(self, name: str) -> Way:
         if self.is_guarded(name):
-            is_name = self.tool.guarded is not None or self.situation.has_read_untrusted or is_obeyed(self.tool, name)
+            is_name = self.tool.guarded is not None or self.is_after_untrusted or is_obeyed(self.tool, name)
             return "name" if is_name else "wording"
         return "prose"
 
@@ -102,27 +111,81 @@ class CallFacts:
         """Return whether the user said all that a model put into an argument; None while that is not known."""
         if self.unsaid(name):
             return False
-        if self.situation.words_are_trusted or not self.sources.get(name, NO_SOURCES).written:
+        if self.situation.words_are_trusted or not isinstance(self.arguments.get(name, UNKNOWN), Unknown):
             return True
-        return None if isinstance(self.arguments.get(name), Unknown) else True
+        sources = self.sources.get(name)
+        if sources is None:
+            return True
+        is_all_signs = not sources.steps and all(
+            map(is_glue, sources.words)
+        )  # `"-" + "-"`: what that is has to be seen
+        return None if sources.written or is_all_signs else True
+
+    @property
+    def is_after_untrusted(self) -> bool:
+        """Whether a model wrote the call that had other people's text before it, so that they may have told it to."""
+        return self.situation.has_read_untrusted and not self.situation.words_are_trusted
+
+    @property
+    def is_led(self) -> bool:
+        """Whether other people's text may decide that the call is made."""
+        return bool(self.condition) or self.is_after_untrusted
+
+    @property
+    def is_bound(self) -> bool | None:
+        """Return whether the request ties the call to itself; None while that is not known.
+
+        A call that was planned before the model had other people's text is; one after it where the user said at least
+        one of the arguments for which it matters who chose them: what is paid to Ann is what the request is about.
+        """
+        if not self.is_after_untrusted:
+            return True
+        is_open = False
+        for name, value in self.arguments.items():
+            if self.tool.guarded and name not in self.tool.guarded:
+                continue
+            if isinstance(value, Unknown):
+                is_open = True
+            elif self._is_users_word(name, value):
+                return True
+        return None if is_open else False
+
+    def _is_users_word(self, name: str, value: Json) -> bool:
+        if value in (None, "", [], {}) or isinstance(value, bool) or self._is_default(name):
+            return False  # it says nothing
+        return not self._unsaid(name, (value,), "name", flags=True)
 
     def is_untrusted(self, name: str) -> bool | None:
         """Return whether an argument depends on other people's text; None while that is not known.
 
-        Of a model that had such text before it, everything may, except what the user said.
+        Of a model that had such text before it, everything may - choices, flags, nothing at all -, except what the user
+        said and what the call would have without it.
         """
         sources = self.sources.get(name, NO_SOURCES)
         if sources.is_untrusted:
             return True
-        if not self.situation.has_read_untrusted or self.situation.words_are_trusted or self._is_choice(name):
+        if not self.is_after_untrusted or self.is_left_out(name):
             return False
-        if self.unsaid(name):
-            return True
-        value = self.arguments.get(name)
+        value = self.arguments.get(name, UNKNOWN)
         if isinstance(value, Unknown):
-            return None
-        seconds, fields = seconds_of(name, self._schema(name)), field_names(self._schema(name))
-        return any(word not in fields for word in unsaid((value,), self.situation.said, "name", seconds))
+            return True if self.unsaid(name) else None
+        return value in ([], {}) or bool(self._unsaid(name, (value,), "name", flags=True))
+
+    def is_left_out(self, name: str) -> bool:
+        """Return whether the call is as it would be without the argument: null, nothing in it, or its own default.
+
+        An empty text may mean something else than none (`""` as a path), so it counts unless it is the default.
+        """
+        value = self.arguments.get(name, UNKNOWN)
+        if isinstance(value, Unknown):
+            return False
+        if self._is_default(name):
+            return True
+        if value is None and not self.is_after_untrusted:
+            return True
+        is_optional = name not in self.tool.parameters.get("required", ())
+        nothing: tuple[Json, ...] = (None, [], {})
+        return value in nothing and is_optional and self._schema(name).get("default") in nothing
 
     def is_guarded(self, name: str) -> bool:
         """Return whether it matters who chose the argument: those that the tool declares, else every one."""
@@ -139,11 +202,14 @@ class CallFacts:
         return is_obeyed(self.tool, name) if self.tool.guarded is None else name in self.tool.guarded
 
     def _is_choice(self, name: str) -> bool:
-        """Return whether the value is the author's word: one of a list of choices, or the argument's own default."""
+        """Return whether the value is the author's word, one of a list of choices, and nobody else made the choice."""
+        if self.is_after_untrusted:
+            return False
         known = self._schema(name)
-        if "enum" in known or "const" in known or known.get("type") == "boolean":
-            return True
-        value = self.arguments.get(name, UNKNOWN)
+        return "enum" in known or "const" in known or known.get("type") == "boolean"
+
+    def _is_default(self, name: str) -> bool:
+        known, value = self._schema(name), self.arguments.get(name, UNKNOWN)
         return "default" in known and not isinstance(value, Unknown) and same(value, known["default"])
 
     def _schema(self, name: str) -> dict[str, Any]:

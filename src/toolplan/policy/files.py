@@ -47,6 +47,13 @@ then = "ask"
 reason = "a value in it is not in the request"
 
 [[rule]]
+name = "untrusted call"
+effect = ["writes", "undeclared"]
+bound = false
+then = "ask"
+reason = "other people's text was read before, and nothing in the call is from the request"
+
+[[rule]]
 name = "said"
 effect = ["writes", "undeclared"]
 then = "allow"
@@ -137,9 +144,19 @@ def _rule(given: dict[str, Any], where: str) -> Rule:
     if "condition" in given:
         _one_of((given["condition"],), ("trusted", "untrusted"), f"{where}: `condition`")
         values["condition"] = given["condition"]
+    if "bound" in given:
+        if not isinstance(given["bound"], bool):
+            raise UsageError(f"{where}: `bound` must be true or false, but is {given['bound']!r}")
+        values["bound"] = given["bound"]
     tests = given.get("arguments", {})
     if not isinstance(tests, dict):
         raise UsageError(f"{where}: `arguments` must be a table such as {{ amount = {{ at_least = 100 }} }}")
+    for name in cast("dict[str, Any]", tests):
+        if name != "*" and ("*" in name or "?" in name):
+            raise UsageError(
+                f"{where}: `{name}` is no name of an argument, and names of arguments take no patterns; write each of "
+                'them, or "*" for any'
+            )
     values["arguments"] = {
         name: _test(test, f"{where}: argument `{name}`") for name, test in cast("dict[str, Any]", tests).items()
     }
@@ -163,10 +180,15 @@ def _test(given: Any, where: str) -> ArgumentTest:
         if key in test:
             _pattern(test[key], f"{where}: `{key}`")
     values: dict[str, Any] = dict(test)
+    low, high = test.get("at_least"), test.get("at_most")
+    if low != low or high != high or (low is not None and high is not None and low > high):
+        raise UsageError(f"{where}: no number is `at_least` {low} and `at_most` {high}; the rule would never hold")
     for key in ("one_of", "none_of"):
         if key in test:
             if not isinstance(test[key], list):
                 raise UsageError(f"{where}: `{key}` must be a list, but is {test[key]!r}")
+            if not test[key]:
+                raise UsageError(f"{where}: `{key}` is empty; leave it out, or name what it is about")
             values[key] = tuple(cast("list[Any]", test[key]))
     return ArgumentTest(**values)
 
@@ -213,7 +235,10 @@ def _hours(value: Any, where: str) -> tuple[str, str]:
     )
     if found is None:
         raise UsageError(f'{where} must be two times such as "09:00-18:00", but is {value!r}')
-    return found[1], found[2]
+    begin, end = found[1], found[2]
+    if begin == end or (begin, end) == ("24:00", "00:00"):
+        raise UsageError(f'{where}: {value!r} is no time of the day; for the whole day write "00:00-24:00", or nothing')
+    return begin, end
 
 
 def _pattern(value: Any, where: str) -> None:

@@ -6,7 +6,7 @@ judged again when they are there, by the same rules (`PlannedCall.judge`), so th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -22,7 +22,7 @@ from toolplan.tools import ToolSet
 from toolplan.tools.secrets import HIDDEN, secret_arguments
 from toolplan.values import Json
 
-__all__ = ["PlannedCall", "Review", "review", "sources_of_known"]
+__all__ = ["PlannedCall", "Review", "review"]
 
 _MENDED = Rule("ask", "mended", MENDED)
 NO_CALL_SOURCES = CallSources()
@@ -184,9 +184,3 @@ def value_of(template: Template) -> object:
             return UNKNOWN if UNKNOWN in fields.values() else fields
         case _:
             return UNKNOWN
-
-
-def sources_of_known(names: Iterable[str], known: Mapping[str, Sources]) -> dict[str, Sources]:
-    """Return the sources of the names that a plan may use; of one that nobody knows anything about, the worst."""
-    doubtful = Sources(untrusted=frozenset(("before",)))
-    return {name: known.get(name, doubtful) for name in names}

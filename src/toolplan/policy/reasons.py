@@ -22,6 +22,9 @@ _CHINESE = {
     MENDED: "计划的文本经过修补，或者不确定是否真要执行",
     DECLARED: '工具声明了 approval="{action}"',
     "a value in it may have been chosen by other people's text": "其中的值可能是由他人的文字决定的",
+    "other people's text was read before, and nothing in the call is from the request": (
+        "之前读过他人的文字，而这次调用中没有任何内容来自请求"
+    ),
     "a value in it is not in the request": "其中的值在请求中没有出现",
     "it changes something": "它会改动数据",
 }

@@ -25,7 +25,7 @@ from toolplan.effects import WORLD
 from toolplan.policy.arguments import ArgumentTest
 from toolplan.policy.facts import UNKNOWN, CallFacts, Effect, Situation, effect_of
 from toolplan.policy.reasons import DECLARED, NOTHING_ALLOWS_IT, Tongue, worded
-from toolplan.policy.truth import all_of, any_of
+from toolplan.policy.truth import all_of, any_of, as_wanted
 from toolplan.tools import Tool
 from toolplan.values import Json
 
@@ -44,8 +44,10 @@ class Rule:
     `tool`, `user` and `mode` are names; `effect` is one or more of "none", "writes", "undeclared"; `resource` names
     something the call writes, or something above or below it; `arguments` tests them by name, `"*"` meaning at least
     one of them, and each of them where the rule allows; `condition` says whether untrusted text decides that the call
-    is made. `hours` (from, to: `("18:00", "09:00")` goes over midnight) and `days` (`"mon"` to `"sun"`) are those of
-    the request; where its time is not known, a rule that allows does not hold, and one that asks or denies does.
+    is made: a test in the plan, or, of a call that was written after such text had been read, the text itself. `bound`
+    says whether the request ties a call to itself all the same (`CallFacts.is_bound`). `hours` (from, to:
+    `("18:00", "09:00")` goes over midnight) and `days` (`"mon"` to `"sun"`) are those of the request; where its time is
+    not known, a rule that allows does not hold, and one that asks or denies does.
     """
 
     then: Action
@@ -56,6 +58,7 @@ class Rule:
     resource: tuple[str, ...] = ()
     arguments: Mapping[str, ArgumentTest] = field(default_factory=dict[str, ArgumentTest])
     condition: Literal["trusted", "untrusted"] | None = None
+    bound: bool | None = None
     user: tuple[str, ...] = ()
     mode: tuple[str, ...] = ()
     hours: tuple[str, str] | None = None
@@ -70,6 +73,8 @@ class Rule:
         if self.user and not _named(situation.user, self.user):
             return False
         if self.mode and not _named(situation.mode, self.mode):
+            return False
+        if self.bound is False and (situation.words_are_trusted or not situation.has_read_untrusted):
             return False
         return not (self.hours or self.days) or self._is_time(situation.now)
 
@@ -90,9 +95,10 @@ class Rule:
         """Return whether the rule is about this call; None when values that decide it are not known yet."""
         if not self.concerns(facts.tool, facts.situation):
             return False
-        if self.condition is not None and bool(facts.condition) != (self.condition == "untrusted"):
+        if self.condition is not None and facts.is_led != (self.condition == "untrusted"):
             return False
-        answers = [self._fits_resource(facts)] if self.resource else []
+        answers: list[bool | None] = [] if self.bound is None else [as_wanted(facts.is_bound, self.bound)]
+        answers += [self._fits_resource(facts)] if self.resource else []
         every = self.then == "allow"  # one bad element is enough for caution
         for name, test in self.arguments.items():
             if name == "*":
@@ -107,8 +113,8 @@ class Rule:
 
     @property
     def looks_closer(self) -> bool:
-        """Whether more than the tool decides it: arguments, resources, conditions."""
-        return bool(self.resource or self.arguments or self.condition)
+        """Whether more than the tool decides it: arguments, resources, conditions, the request."""
+        return bool(self.resource or self.arguments or self.condition or self.bound is not None)
 
     def to_dict(self) -> dict[str, Json]:
         """Return the rule as JSON, with the keys of a policy file."""
@@ -117,9 +123,10 @@ class Rule:
             given[key] = list[Json](getattr(self, key))
         given["arguments"] = {name: test.to_dict() for name, test in self.arguments.items()}
         given["condition"] = self.condition
+        bound: dict[str, Json] = {} if self.bound is None else {"bound": self.bound}
         given["hours"] = "-".join(self.hours or ())
         given["days"] = list[Json](self.days)
-        return {key: value for key, value in given.items() if value}
+        return {key: value for key, value in given.items() if value} | bound
 
     def _fits_resource(self, facts: CallFacts) -> bool | None:
         """Return whether the call writes one of the resources. What is not declared may write anything."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["all_of", "any_of"]
+__all__ = ["all_of", "any_of", "as_wanted"]
 
 
 def all_of(answers: Iterable[bool | None]) -> bool | None:
@@ -25,3 +25,8 @@ def any_of(answers: Iterable[bool | None]) -> bool | None:
             return True
         undecided = undecided or answer is None
     return None if undecided else False
+
+
+def as_wanted(answer: bool | None, wanted: bool) -> bool | None:
+    """Return whether an answer is the wanted one; None where there is none yet."""
+    return None if answer is None else answer == wanted

@@ -28,6 +28,7 @@ __all__ = [
     "answer_messages",
     "application_rules",
     "earlier_text",
+    "names_within",
     "plan_messages",
     "reading_messages",
     "repair_messages",
@@ -38,8 +39,9 @@ __all__ = [
     "tools_text",
 ]
 
-MAX_NAMED = 20
-"""So many tools that are not shown are listed by their names."""
+NAMES_ROOM = 800
+SUMMARIES_ROOM = 3_200
+"""So many characters go to the names of tools that are not shown; more where it is told what each is for."""
 _REPLY_ROOM = 24_000
 """Characters of a rejected reply that are sent back; a plan of 100 steps has about 20,000."""
 
@@ -89,7 +91,7 @@ def plan_messages(
     extra_rules: Sequence[str] = (),
     may_loop: bool = False,
     earlier: str | None = None,
-    others: Sequence[str] = (),
+    others: Mapping[str, str] | Sequence[str] = (),
 ) -> tuple[PromptMessage, ...]:
     """Return the messages that ask for a plan: a system message with everything, and the request, verbatim.
 
@@ -97,7 +99,7 @@ def plan_messages(
     `now` is the run's start as ISO text; `context` is what the application knows about the user (name, place);
     `extra_rules` are sentences of the application. `may_loop` tells the model what it can say when only results can
     tell what to do next; `earlier` is what went before in the conversation (`earlier_text`); `others` are the names of
-    tools that there are but that are not shown, the likeliest first. Raises `UsageError` for a `now` that is no ISO
+    tools that there are but that are not shown, the likeliest first, perhaps with what each is for. Raises `UsageError` for a `now` that is no ISO
     date or time, an unknown language or an unknown notation.
     """
     words = wording_for(language, request)
@@ -296,13 +298,31 @@ def tools_text(tools: ToolSet) -> str:
     return signatures(tools).strip()
 
 
-def _others(words: Wording, names: Sequence[str]) -> list[str]:
-    """Return what is said about tools that are not shown; nothing without any."""
-    if not names:
+def _others(words: Wording, others: Mapping[str, str] | Sequence[str]) -> list[str]:
+    """Return what is said about tools that are not shown, as many as there is room for; nothing without any."""
+    if not others:
         return []
-    listed = words.other_tools.format(names=", ".join(names[:MAX_NAMED]))
-    left = len(names) - MAX_NAMED
+    room = NAMES_ROOM
+    if isinstance(others, Mapping) and any(others.values()):
+        lines = "\n".join(f"- {name}: {summary}" if summary else f"- {name}" for name, summary in others.items())
+        if len(lines) <= SUMMARIES_ROOM:
+            return [words.other_tools.format(names=f"\n{lines}\n")]
+        room = SUMMARIES_ROOM
+    names = names_within(list(others), room)
+    listed = words.other_tools.format(names=", ".join(names))
+    left = len(others) - len(names)
     return [f"{listed} {words.more_tools.format(left=left)}" if left > 0 else listed]
+
+
+def names_within(names: Sequence[str], room: int = NAMES_ROOM) -> list[str]:
+    """Return the first of these names, as many as fit into so many characters; at least one, where there is one."""
+    shown: list[str] = []
+    for name in names:
+        room -= len(name) + 2
+        if room < 0 and shown:
+            break
+        shown.append(name)
+    return shown
 
 
 def _rules(words: Wording, notation: Form) -> str:

@@ -38,12 +38,14 @@ class Offer:
         self._all = tools
         self._router = router
         self._left_out: tuple[str, ...] = ()
+        self._is_blind = False
         self._named = 0
         self._has_widened = False
         if router is not None:
             selection = router.select(request)
             self.tools = self._only(selection.tools.names)
             self._left_out = selection.left_out
+            self._is_blind = selection.is_blind
             self.show([name for name in dict.fromkeys(used) if name in tools][: router.top])
 
     @property
@@ -55,6 +57,11 @@ class Offer:
     def others(self) -> tuple[str, ...]:
         """The names of the tools that are not shown, the likeliest first."""
         return tuple(name for name in self._left_out if name not in self.tools)
+
+    @property
+    def others_told(self) -> dict[str, str]:
+        """The tools that are not shown, with what each is for where the router could not tell; else without."""
+        return {name: self._all[name].summary if self._is_blind else "" for name in self.others}
 
     def hides(self, name: str) -> bool:
         """Return whether this is a tool that is not shown."""

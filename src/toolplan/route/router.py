@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,9 +24,13 @@ from toolplan.tools.toolset import ToolSource
 
 __all__ = ["TOP", "Router"]
 
+_log = logging.getLogger("toolplan.route")
+
 TOP = 10
 RANKS = 60
 """The constant of reciprocal rank fusion, as its authors have it (Cormack, Clarke, Büttcher 2009)."""
+BLIND_TOKENS = 2_000
+"""Where the words of a request say nothing, all tools are shown if they cost no more: less than asking once more does."""
 DEPTH = 4
 """Each order is followed to this many times the number of tools that may be chosen."""
 
@@ -33,8 +38,8 @@ DEPTH = 4
 class Router:
     """Chooses among `tools` for each request. The same request always gives the same selection.
 
-    `top` is how many tools are chosen at most, `max_tokens` how much their text may cost; both count everything that is
-    shown. `always` names tools that are in every selection. Where there are no more tools than `top`, and they fit, all
+    `top` is how many tools are chosen at most (but see below), `max_tokens` how much their text may cost; both count
+    everything that is shown. `always` names tools that are in every selection. Where there are no more tools than `top`, and they fit, all
     of them are chosen.
 
     Tools are ordered by the words that they share with the request (BM25) and by keywords: those of
@@ -45,7 +50,10 @@ class Router:
     A chosen tool brings along what makes the state that it requires, and the tools that `along` names for it; if there
     is no room for all of these, it is not chosen. Where there is room, it also brings one that gives the handle that it
     cannot be called without, as `list_events` gives the `event_id` of `cancel_event`. What room is left goes to tools
-    that have words in common with those that were matched. `count` counts the tokens of a text; without it they are
+    that have words in common with those that were matched, then to any others. Where nothing of a request is in any
+    tool, or it is in a script that the tools are not, `top` is no help: any choice would be a guess, and a plan that has
+    to be asked for twice costs more than signatures do. Then all tools are chosen, as far as `max_tokens` goes, or
+    `BLIND_TOKENS`; `Selection.is_blind` says so, and the first time a warning in the log. `count` counts the tokens of a text; without it they are
     estimated. Raises `UsageError` for a name that no tool has, and when the `always` tools alone are too many.
     """
 
@@ -75,11 +83,13 @@ class Router:
             for name in self._names(names, "intents"):
                 self._keywords[name].append(keyword)
         self.always = self._always(always)
+        self._has_warned = False
 
     def select(self, request: str, *, without: Collection[str] = ()) -> Selection:
         """Return the tools for a request; `without` are names of tools that need not be chosen, for they are shown."""
         found = self._ranked(request, without)
-        chosen = self._chosen(list(found), without)
+        is_blind = self._embed is None and self._says_nothing(request)
+        chosen = self._chosen(list(found), without, is_blind=is_blind)
         order = [*(name for name in found if name in chosen), *(name for name in chosen if name not in found)]
         rest = [name for name in found if name not in chosen]
         others = [name for name in self.tools.names if name not in chosen and name not in found]
@@ -93,7 +103,10 @@ class Router:
             for name in (*order, *rest)
         )
         shown = self._only(chosen)
-        return Selection(request, shown, matches, (*rest, *others), self._tokens(shown), self._tokens_of_all)
+        if is_blind and not without:
+            self._warn()
+        tokens = self._tokens(shown)
+        return Selection(request, shown, matches, (*rest, *others), tokens, self._tokens_of_all, is_blind)
 
     # Orders ---------------------------------------------------------------------------------------------------------
 
@@ -140,11 +153,37 @@ class Router:
             return None
         return Meaning([line_of(tool, self._keywords[tool.name]) for tool in self.tools], self._embed)
 
+    def _says_nothing(self, request: str) -> bool:
+        """Return whether no word of a request is in a tool, or none of those outside of ASCII, and these are the most.
+
+        The words of another script are what such a request is about, whatever a number or a name has in common.
+        """
+        if not len(self.tools) or any(holds(request, keyword) for keyword in self._all_keywords):
+            return False
+        words = dict(words_of(request))
+        foreign = [word for word in words if not word.isascii()]
+        if 2 * len(foreign) > len(words):
+            return not self._index.matches(foreign, ())
+        return not self._index.matches(words, ())
+
+    def _warn(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            _log.warning(
+                "no word of a request is in any of the %d tools, so it could not be told which of them it needs; give "
+                "tools keywords in the words of the users, as in @tool(keywords=...) or Router(intents=...), or compare "
+                "meanings with Router(embed=...)",
+                len(self.tools),
+            )
+
     # Choice ---------------------------------------------------------------------------------------------------------
 
-    def _chosen(self, ranked: Sequence[str], without: Collection[str]) -> dict[str, str | None]:
-        """Return the chosen tools, each with the one that it comes along with, if any."""
-        if not without and len(self.tools) <= self.top and self._fits(self.tools.names):
+    def _chosen(self, ranked: Sequence[str], without: Collection[str], *, is_blind: bool) -> dict[str, str | None]:
+        """Return the chosen tools, each with the one that it comes along with, if any.
+
+        Where some are shown already, only what is found is chosen: the rest is no use to whoever looks for more.
+        """
+        if not without and self._has_room_for_all(is_blind):
             return dict.fromkeys(self.tools.names)
         choice = _Choice(self, self._has_room, ranked, without)
         for name in ranked:
@@ -152,7 +191,16 @@ class Router:
                 choice.take_givers(name, self._handles)
         for name in self._neighbours([name for name in ranked if name in choice.chosen]):
             choice.take(name)
+        if not without:
+            for name in self.tools.names if len(choice.chosen) < self.top else ():
+                choice.take(name)
         return choice.chosen
+
+    def _has_room_for_all(self, is_blind: bool) -> bool:
+        if len(self.tools) <= self.top:
+            return self._fits(self.tools.names)
+        most = BLIND_TOKENS if self.max_tokens is None else self.max_tokens
+        return is_blind and self._tokens_of_all <= most
 
     def group(self, name: str, shown: Collection[str], rank: Mapping[str, int] | None = None) -> list[str]:
         """Return a tool and those that have to be shown with it, without what is shown already."""

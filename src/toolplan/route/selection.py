@@ -56,6 +56,8 @@ class Selection:
     """What the text of the chosen tools costs in a prompt."""
     tokens_of_all: int
     """What the text of all tools would cost."""
+    is_blind: bool = False
+    """Whether nothing of the request is in any tool, so that the choice is a guess, or everything."""
 
     @property
     def tokens_saved(self) -> int:
@@ -69,6 +71,7 @@ class Selection:
             "tools": list(self.tools.names),
             "matches": [match.to_dict() for match in self.matches],
             "left_out": list(self.left_out),
+            "blind": self.is_blind,
             "tokens": self.tokens,
             "tokens_of_all": self.tokens_of_all,
             "tokens_saved": self.tokens_saved,

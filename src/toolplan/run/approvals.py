@@ -13,17 +13,20 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, cast
 
-from toolplan.approval import Card, Decision, Grants, decisions_of
+from toolplan.approval import Card, Decision, Grant, Grants, decisions_of
 from toolplan.check import CheckedPlan
+from toolplan.expressions import Fields, Literal
+from toolplan.plan import Call, walk
 from toolplan.policy import PlannedCall, Review, Situation, review, shipped_policy
 from toolplan.policy.reasons import ELSEWHERE
 from toolplan.tools import Tool
+from toolplan.tools.seen_secrets import SeenSecrets
 from toolplan.values import Json
 
-__all__ = ["Approvals", "Approver", "Guard", "Ruling", "Word", "guard_by_declarations"]
+__all__ = ["Approvals", "Approver", "Guard", "Held", "Ruling", "Word", "guard_by_declarations"]
 
 Answer: TypeAlias = "bool | Decision | Mapping[str, bool | Decision | None] | None"
 Approver: TypeAlias = Callable[[Sequence[PlannedCall], Card], "Answer | Awaitable[Answer]"]
@@ -31,19 +34,24 @@ Approver: TypeAlias = Callable[[Sequence[PlannedCall], Card], "Answer | Awaitabl
 
 Fits: TypeAlias = Callable[[Mapping[str, Mapping[str, Json]]], "str | None"]
 Decided: TypeAlias = Callable[[Card, PlannedCall, Decision], None]
+Held: TypeAlias = Callable[["Card | None", PlannedCall], "Decision | None"]
+"""Tells what a person has refused or changed of this very call before, whether or not anything asks about it now; with
+the card of a plan, or without for a call that is about to be made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What was said about a plan: allowed, refused, or (None) nothing yet; with the changes to its arguments.
+    """What was said about a plan: allowed, refused, or (None) not yet; with the changes to its arguments.
 
-    A plan is allowed when something on its card was and nothing was refused; what was left undecided asks again.
+    It is refused when anything on its card was, and allowed when everything that asks was: until then nothing of it is
+    made that has effects. The `undecided` are what a person has still to decide.
     """
 
     allowed: bool | None
     card: Card
     refused: tuple[tuple[PlannedCall, str], ...] = ()
     edits: Mapping[str, Mapping[str, Json]] = field(default_factory=dict[str, Mapping[str, Json]])
+    undecided: tuple[PlannedCall, ...] = ()
 
     @property
     def reasons(self) -> tuple[tuple[PlannedCall, str], ...]:
@@ -69,8 +77,8 @@ class _Question:
     call: PlannedCall
     problem_of: Callable[[Decision], str | None]
     answer: asyncio.Future[Decision | None]
-    tried: Mapping[str, Json] | None = None
-    """Changed arguments that could not be taken."""
+    tried: Decision | None = None
+    """An answer that could not be taken."""
 
 
 @dataclass
@@ -82,6 +90,9 @@ class Approvals:
     said: list[str] = field(default_factory=list[str])
     """What the user has said; arguments that a person changes are added."""
     grants: Grants = field(default_factory=Grants)
+    held: Held | None = None
+    secrets: SeenSecrets = field(default_factory=SeenSecrets)
+    """What was seen to be secret so far, and no card shows."""
     _open: list[_Question] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]
     _asked: list[asyncio.Future[Decision | None]] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]
     _asking: asyncio.Task[None] | None = None
@@ -93,19 +104,16 @@ class Approvals:
 
         When some are refused, what was allowed is forgotten: another plan comes, with other steps of the same names.
         Not so with `keeps`: then the rest of the same calls comes. `fits` says why changed arguments cannot be taken;
-        then the same question comes again, with that on the card, unless the answer is the same as well.
+        then the same question comes again, with that on the card, and so it does where a pattern does not fit the call
+        that it is said of. The same answer once more counts as a refusal.
         """
+        if self.held is not None and (word := self._held_of_plan(checked, review, self.held)) is not None:
+            return word
         asks = [call for call in review.asks if not self.grants.covers(call)]
         if not asks:
             return None
         card = Card.of(checked, review)
-        decisions = await self._ask(asks, card)
-        before: dict[str, Mapping[str, Json]] = {}
-        while fits is not None and (changed := _changes(decisions)) and changed != before:
-            if (problem := fits(changed)) is None:
-                break
-            before = changed
-            decisions = await self._ask(asks, card.with_problems(dict.fromkeys(changed, problem)))
+        decisions = await self._taken(asks, card, fits, keeps)
         edits: dict[str, Mapping[str, Json]] = {}
         refused: list[tuple[PlannedCall, str]] = []
         for call in asks:
@@ -120,13 +128,52 @@ class Approvals:
             decision = decisions[call.step]
             if decision is not None:
                 self._note(card, call, decision, planned=not refused or keeps)
-        if refused:
-            return Word(False, card, tuple(refused))
-        return Word(True if any(decisions.values()) else None, card, (), edits)
+        undecided = tuple(call for call in asks if decisions[call.step] is None and not self.grants.covers(call))
+        return Word(False if refused else None if undecided else True, card, tuple(refused), edits, undecided)
+
+    async def _taken(
+        self, asks: Sequence[PlannedCall], card: Card, fits: Fits | None, keeps: bool
+    ) -> dict[str, Decision | None]:
+        """Ask about calls of a plan until the decisions can be taken, or are the same again.
+
+        Changes that do not fit a plan as a whole are left to whoever checks it, who says where.
+        """
+        decisions = await self._ask(asks, card)
+        before: dict[str, Decision | None] = {}
+        while problems := _problems(asks, decisions, fits, keeps):
+            tried = {step: decisions[step] for step in problems}
+            if tried == before:
+                for call in asks:
+                    if call.step in problems and (keeps or outside(call, decisions[call.step]) is not None):
+                        decisions[call.step] = Decision.deny(problems[call.step])
+                break
+            before = tried
+            decisions = await self._ask(asks, card.with_problems(problems))
+        return decisions
+
+    def _held_of_plan(self, checked: CheckedPlan, review: Review, held: Held) -> Word | None:
+        """Return what was said before of calls of the plan and holds whatever asks now, or None."""
+        card = Card.of(checked, review)
+        seen = {call.step: call for call in review.calls}
+        refused: list[tuple[PlannedCall, str]] = []
+        edits: dict[str, Mapping[str, Json]] = {}
+        for step in walk(checked.plan.steps):
+            if not isinstance(step, Call):
+                continue
+            call = seen.get(step.id) or review.seen(step, step.id, None, review.situation)
+            said = held(card, call)
+            if said is not None and said.answer == "deny":
+                refused.append((call, said.reason))
+            elif said is not None and said.arguments:
+                edits[step.id] = said.arguments
+        if not refused and not edits:
+            return None
+        self.said += [str(value) for changed in edits.values() for value in changed.values()]
+        return Word(not refused, card, tuple(refused), edits)
 
     def guard(self, checked: CheckedPlan, review: Review) -> Guard | None:
         """Return what looks at the calls of a run; None when whatever may come is allowed."""
-        return Guard(self, checked, review) if review.watched else None
+        return Guard(self, checked, review) if review.watched or self.held is not None else None
 
     async def of_call(
         self, card: Card, call: PlannedCall, problem_of: Callable[[Decision], str | None]
@@ -170,9 +217,12 @@ class Approvals:
                 continue
             for question in asked:
                 decision = decisions[question.call.step]
-                if decision is not None and decision.arguments and (problem := question.problem_of(decision)):
-                    if decision.arguments != question.tried:
-                        question.tried = decision.arguments
+                problem = outside(question.call, decision)
+                if problem is None and decision is not None and decision.arguments:
+                    problem = question.problem_of(decision)
+                if problem is not None:
+                    if decision != question.tried:
+                        question.tried = decision
                         question.card = question.card.with_problems({question.call.step: problem})
                         self._open.append(question)
                         continue
@@ -183,6 +233,7 @@ class Approvals:
                     question.answer.set_result(decision)
 
     async def _ask(self, calls: Sequence[PlannedCall], card: Card) -> dict[str, Decision | None]:
+        card.secrets.see_all(self.secrets)
         if self.approve is None:
             return dict.fromkeys(call.step for call in calls)
         answer = self.approve(calls, card)
@@ -196,12 +247,38 @@ class Approvals:
             self.decided(card, call, decision)
 
 
-def _changes(decisions: Mapping[str, Decision | None]) -> dict[str, Mapping[str, Json]]:
-    """Return the arguments that were changed, where nothing was refused."""
-    found = [(step, decision) for step, decision in decisions.items() if decision is not None]
-    if any(decision.answer == "deny" for _, decision in found):
+def _problems(
+    asks: Sequence[PlannedCall], decisions: Mapping[str, Decision | None], fits: Fits | None, keeps: bool
+) -> dict[str, str]:
+    """Return why decisions cannot be taken, by step. Where something was refused, nobody minds unless it `keeps`."""
+    if not keeps and any(decision is not None and decision.answer == "deny" for decision in decisions.values()):
         return {}
-    return {step: decision.arguments for step, decision in found if decision.arguments}
+    found = {call.step: why for call in asks if (why := outside(call, decisions[call.step])) is not None}
+    if found or fits is None:
+        return found
+    changes = {step: made.arguments for step, made in decisions.items() if made is not None and made.arguments}
+    if changes and (problem := fits(changes)) is not None:
+        return dict.fromkeys(changes, problem)
+    return {}
+
+
+def outside(call: PlannedCall, decision: Decision | None) -> str | None:
+    """Return why a decision does not allow the call that it is about: its pattern is one for others. None if it may.
+
+    An argument that comes later is looked at then, like those of every further call.
+    """
+    if decision is None or decision.pattern is None:
+        return None
+    changed = {name: Literal(value) for name, value in (decision.arguments or {}).items()}
+    fields = dict(call.arguments.fields) | changed
+    made = replace(call, arguments=Fields(tuple(fields.items())))
+    known = made.values
+    for name, text in decision.pattern.items():
+        if name in fields and name not in known:
+            continue
+        if not Grant(call.tool, frozenset(call.verdict.names), None, {name: text}).covers(made):
+            return f"the argument `{name}` does not match the pattern `{text}`, so this does not allow the call"
+    return None
 
 
 class Guard:
@@ -216,7 +293,7 @@ class Guard:
 
     def watches(self, step: str) -> bool:
         """Return whether a call of this step needs a look."""
-        return step.partition("[")[0] in self.watched
+        return self._approvals.held is not None or step.partition("[")[0] in self.watched
 
     def judge(self, step: str, arguments: Mapping[str, Json]) -> Ruling | PlannedCall:
         """Return what holds for a call with these values, or the call when somebody has to be asked."""
@@ -224,11 +301,32 @@ class Guard:
         if before is not None and before[0] == arguments:
             return before[1]
         call = self._review.judge(step, arguments)
+        said = self._approvals.held(None, call) if self._approvals.held is not None else None
+        if said is not None and said.answer == "deny":
+            return _refused(said)
+        if said is not None:
+            return self._changed(call, arguments, said)
+        return self._rule(call) or call
+
+    def _rule(self, call: PlannedCall) -> Ruling | None:
+        """Return what the policy, and what was allowed so far, say of a call; None when somebody has to be asked."""
         if call.verdict.action == "allow":
             return Ruling(True)
         if call.verdict.action == "deny":
             return Ruling(False, f"forbidden by the policy: {call.reason}")
-        return Ruling(True) if self._approvals.grants.covers(call) else call
+        return Ruling(True) if self._approvals.grants.covers(call) else None
+
+    def _changed(self, call: PlannedCall, arguments: Mapping[str, Json], said: Decision) -> Ruling | PlannedCall:
+        """Return what holds for a call whose arguments a person has changed before."""
+        edited = {**arguments, **(said.arguments or {})}
+        if (problem := self._problem(call, arguments, edited)) is not None:
+            return Ruling(False, f"not allowed: {problem}")
+        if (ruling := self._rule(self._review.judge(call.step, edited))) is None:
+            return call
+        if ruling.allowed:
+            ruling = Ruling(True, arguments=edited)
+            self._allowed[call.step] = arguments, ruling
+        return ruling
 
     async def ask(self, call: PlannedCall) -> Ruling:
         """Ask a person about a call, and return what holds then."""
@@ -242,7 +340,7 @@ class Guard:
         if decision is None:
             return Ruling(None)
         if decision.answer == "deny":
-            return Ruling(False, f"not allowed: {decision.reason}" if decision.reason else "not allowed")
+            return _refused(decision)
         ruling = Ruling(True)
         if decision.arguments:
             ruling = Ruling(True, arguments={**arguments, **decision.arguments})
@@ -260,6 +358,10 @@ class Guard:
         if judged.verdict.action == "deny":
             return f"the changed arguments are forbidden by the policy: {judged.reason}"
         return None
+
+
+def _refused(decision: Decision) -> Ruling:
+    return Ruling(False, f"not allowed: {decision.reason}" if decision.reason else "not allowed")
 
 
 def guard_by_declarations(checked: CheckedPlan) -> Guard | None:

@@ -35,6 +35,7 @@ from toolplan.schedule import (
     StepRecord,
 )
 from toolplan.tools import Tool, ToolContext, ToolSet
+from toolplan.tools.secrets import shown
 from toolplan.tools.seen_secrets import SeenSecrets
 
 __all__ = ["Making"]
@@ -82,7 +83,7 @@ class Making(InFlight):
         made = early.take(command.step, command.tool, command.arguments) if early is not None else None
         if self._is_watched:
             at = ((made and made.started) or time.perf_counter()) - self._started
-            event = StepStarted(command.step, command.tool, command.arguments, at, command.attempt)
+            event = StepStarted(command.step, command.tool, shown(command.arguments, tool), at, command.attempt)
             self._note_started(command.key, event)
         if self._guard is not None and self._guard.watches(command.step):
             self._spawn(command.key, self._call_if_allowed(self._guard, command, tool, places))

@@ -40,6 +40,8 @@ def plan_begun(checked: CheckedPlan, setup: Setup) -> PlanBegun:
         setup.to_json(),
         known_to_json(checked.known),
         bool(checked.plan.repairs),
+        list(checked.plan.repairs),
+        checked.plan.notation,
         [] if are_next else ids,
     )
 
@@ -72,12 +74,17 @@ async def what_happened(
 
 
 def misfit(tool: Tool, word: StepResolved | None) -> str | None:
-    """Return what is wrong with the result that a person says a call has given, or None: it has to fit the tool."""
-    if word is None or word.how != "happened" or word.by == "probe":
+    """Return what is wrong with the result that a person, or a probe, says a call has given, or None: it has to fit.
+
+    A probe that returns True says nothing about the result: of a tool that returns something, a person has to say what.
+    """
+    if word is None or word.how != "happened" or (word.by == "probe" and word.result is not None):
         return None
     try:
         tool.to_value(word.result)
     except ResultRefused as error:
+        if word.by == "probe":
+            return "its probe says that it has happened, but not what it returned; say what it returned"
         return f"the result that was given for it cannot be: {error}; say again what it returned"
     return None
 

@@ -17,6 +17,7 @@ from toolplan.run.making import Making
 from toolplan.run.recovery import misfit, what_happened
 from toolplan.schedule import CallEnded, CallFailed, CallSucceeded, CancelRun, StartCall
 from toolplan.tools import Tool
+from toolplan.tools.secrets import shown
 
 __all__ = ["TakingUp"]
 
@@ -55,7 +56,8 @@ class TakingUp(Making):
         elif not isinstance(command, StartCall) or started is None:
             self._carry_out(command)
         else:
-            self._note_started(key, StepStarted(command.step, command.tool, command.arguments, at, command.attempt))
+            arguments = shown(command.arguments, self._tools[command.tool])
+            self._note_started(key, StepStarted(command.step, command.tool, arguments, at, command.attempt))
             self._spawn(key, self._take_up_effect(command, started, state.resolved.get(key)))
 
     async def _take_up_effect(self, command: StartCall, started: EffectStarted, word: StepResolved | None) -> None:
@@ -74,6 +76,8 @@ class TakingUp(Making):
             event, found = None, None
             if wrong is None:
                 event, found = await what_happened(tool, command, word, context, at, self._seconds, self._secrets)
+            if found is not None and (wrong := misfit(tool, found)) is not None:
+                event, found = None, None
         except asyncio.CancelledError:
             self._settle(key, self._failed(key, tool, "the call was cancelled", "unknown", at))
             return

@@ -30,8 +30,7 @@ class Flow(Tickets):
     """Takes out of why a step fails what nobody is to read, if somebody knows of any such thing."""
 
     def __init__(self, program: Program, *, window: int, independent: bool, speculate: bool, story: bool) -> None:
-        super().__init__(program, independent=independent, story=story)
-        self._independent = independent
+        super().__init__(program, story=story)
         self._speculate = speculate
         scope = None if independent else FailScope()
         self._root = Frame(program.root, (), {}, None, scope, (), "", window)

@@ -30,7 +30,7 @@ MAX_EARLY = 512
 class Tickets(Records):
     """The order of effects, the order of failures, and the gates."""
 
-    def __init__(self, program: Program, *, independent: bool, story: bool = False) -> None:
+    def __init__(self, program: Program, *, story: bool = False) -> None:
         super().__init__()
         self.story = Story() if story else None
         self._holds_back = program.holds_back

@@ -12,7 +12,8 @@ allows what a run asks for. In place of a plan a `Request` may stand: the agent 
 are killed too; its model has to say at each place of the conversation what it said there before (`FunctionModel`).
 
 What is checked: an effect that must not be repeated was noticed at most once; one that the run reports as finished was
-noticed; every one of which nobody knew could be told.
+noticed; every one of which nobody knew could be told. Effects of tools that are declared `idempotent` may be repeated,
+with the same key, for that is what is done with them; `may_repeat` names further tools.
 """
 
 from __future__ import annotations
@@ -279,9 +280,9 @@ def kill_everywhere(
     """Kill a run of the plan at every boundary of its journal, before each entry and after it; resume it each time.
 
     Where the run waits for a person, so is the process that goes on with it. With `every`, only at every so-many-th.
-    `may_repeat` are the tools whose effects may happen more than once.
+    `may_repeat` are the tools whose effects may happen more than once, besides those that are idempotent.
     """
-    report = KillReport()
+    report, repeats = KillReport(), _may_repeat(make, witness, may_repeat)
     fates = [
         [*[Fate()] * process, Fate(entry, durable)]
         for process, entries in enumerate(_entries(make, plan, witness))
@@ -289,8 +290,14 @@ def kill_everywhere(
         for durable in (False, True)
     ]
     for fate in fates[::every]:
-        report += _trial(make, plan, witness, fate, frozenset(may_repeat))
+        report += _trial(make, plan, witness, fate, repeats)
     return report
+
+
+def _may_repeat(make: MakeAgent, witness: Witness, given: Iterable[str]) -> frozenset[str]:
+    """Return the tools whose effects may happen more than once: those `given`, and those that say so themselves."""
+    with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "none.db") as journal:
+        return frozenset(given) | {tool.name for tool in make(journal, witness.url).tools if tool.idempotent}
 
 
 def _entries(make: MakeAgent, plan: Any, witness: Witness) -> list[int]:
@@ -326,7 +333,7 @@ def kill_at_random(
 
     Each run is killed once to three times. `longest` are the seconds within which most of a run happens.
     """
-    report = KillReport()
+    report, repeats = KillReport(), _may_repeat(make, witness, may_repeat)
     chance = random.Random(seed)
     while report.kills < times:
         fates = [
@@ -336,7 +343,7 @@ def kill_at_random(
             for _ in range(chance.randrange(1, 4))
         ]
         before = report.kills
-        report += _trial(make, plan, witness, fates, frozenset(may_repeat))
+        report += _trial(make, plan, witness, fates, repeats)
         if report.kills == before:
             longest = max(longest * 0.8, 0.002)
     return report
@@ -347,9 +354,10 @@ def fight_over(
 ) -> KillReport:
     """Let two processes at a time go on with runs whose process was killed, and be killed, until so many have."""
     report, chance = KillReport(), random.Random(seed)
+    repeats = _may_repeat(make, witness, may_repeat)
     while report.takeovers < takeovers:
         fates = [Fate(chance.randrange(2, 10), chance.random() < 0.5) for _ in range(7)]
-        report += _trial(make, plan, witness, fates, frozenset(may_repeat), workers=2)
+        report += _trial(make, plan, witness, fates, repeats, workers=2)
     return report
 
 

@@ -53,17 +53,19 @@ class SecretWords:
 
     def _cut(self, part: Any, mark: str) -> Any:
         if isinstance(part, tuple):
-            return tuple(self._cut(inner, mark) for inner in cast("tuple[Any, ...]", part))
+            parts = cast("tuple[Any, ...]", part)
+            changed = tuple(self._cut(inner, mark) for inner in parts)
+            return changed if any(new is not old for new, old in zip(changed, parts, strict=True)) else parts
         if isinstance(part, _TEMPLATES):
             if id(part) in self._reaching:
                 return _without_constants(part, mark)
-            if isinstance(part, Fields):
-                return dataclasses.replace(part, fields=self._cut(part.fields, mark))
+            if isinstance(part, Fields) and (fields := self._cut(part.fields, mark)) is not part.fields:
+                return dataclasses.replace(part, fields=fields)
             return part
         if isinstance(part, _STEPS):
-            parts = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
-            changed = {name: self._cut(inner, mark) for name, inner in parts.items()}
-            return dataclasses.replace(part, **{name: new for name, new in changed.items() if new is not parts[name]})
+            inside = [(field.name, getattr(part, field.name)) for field in dataclasses.fields(part)]
+            new = {name: cut for name, inner in inside if (cut := self._cut(inner, mark)) is not inner}
+            return dataclasses.replace(part, **new) if new else part
         return part
 
 

@@ -10,23 +10,23 @@ from toolplan.parse import parse
 from toolplan.tools import Tool, ToolSet
 
 
-def note(title: str) -> dict[str, Any]:
-    return {"tool_name": "write_note", "arguments": {"title": title, "text": "x"}}
+def note(title: str, text: str = "x") -> dict[str, Any]:
+    return {"tool_name": "write_note", "arguments": {"title": title, "text": text}}
 
 
-def pay(account: str) -> dict[str, Any]:
-    return {"tool_name": "pay", "arguments": {"account": account, "amount": 1}}
+def pay(account: str, amount: int = 1) -> dict[str, Any]:
+    return {"tool_name": "pay", "arguments": {"account": account, "amount": amount}}
 
 
 def test_two_writes_of_one_resource() -> None:
-    found = only([{"parallel": [note("a"), note("b"), note("a")]}])
+    found = only([{"parallel": [note("a"), note("b"), note("a", "more")]}])
     assert (found.code, found.severity) == ("TP401", "warning")
     assert found.message == "`write_note` and `write_note` both touch `notes:a`, so they cannot run in parallel"
     assert found.place.json_path() == "$[0].parallel[2].tool_name"
 
 
 def test_a_conflict_inside_of_members() -> None:
-    members = [{"if": "true", "then": [pay("a")]}, {"for_each": [1], "as": "n", "do": [pay("a")]}]
+    members = [{"if": "true", "then": [pay("a")]}, {"for_each": [1], "as": "n", "do": [pay("a", 2)]}]
     assert codes([{"parallel": members}]) == ["TP401"]
 
 
@@ -35,11 +35,11 @@ def test_a_resource_that_is_not_known_yet_is_no_conflict() -> None:
 
 
 def test_different_resources_and_one_after_the_other() -> None:
-    assert codes([{"parallel": [pay("a"), pay("b"), note("a")]}, pay("a"), pay("a")]) == []
+    assert codes([{"parallel": [pay("a"), pay("b"), note("a")]}, pay("c"), note("b")]) == []
 
 
 def test_one_member_may_do_what_it_likes() -> None:
-    assert codes([{"parallel": [{"if": "true", "then": [pay("a"), pay("a")]}]}]) == []
+    assert codes([{"parallel": [{"if": "true", "then": [pay("a"), pay("b")]}]}]) == []
 
 
 def test_members_that_bring_about_what_others_need() -> None:

@@ -63,9 +63,18 @@ def test_spoken_text_is_what_a_listener_hears():
     assert Reply("Sure. ", calls).spoken_text == "Sure. {12}"
 
 
-@pytest.mark.parametrize(("reason", "cut"), [("length", True), ("stop", False), (None, False)])
-def test_only_length_means_cut_off(reason, cut):
-    assert Reply("x", finish_reason=reason).is_cut_off is cut
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "content_filter", "error", "SAFETY"])
+def test_a_reply_that_ended_before_its_model_had(reason: str):
+    reply = Reply("x", finish_reason=reason)
+    assert (reply.is_cut_off, reply.may_be_cut_off) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("reason", "may"), [("stop", False), (None, False), ("tool_call", False), ("EOS", False), ("max_time", True)]
+)
+def test_other_reasons_do_not_say_that_a_reply_was_cut_off(reason: str | None, may: bool):
+    reply = Reply("x", finish_reason=reason)
+    assert (reply.is_cut_off, reply.may_be_cut_off) == (False, may)
 
 
 def test_request_text_is_all_messages():

@@ -10,6 +10,7 @@ import pytest
 
 from toolplan.errors import PlanRejected
 from toolplan.parse import CannotPlan, Prose, parse
+from toolplan.parse.meant import UNCLEAR
 from toolplan.plan import Plan
 
 A = '[{"tool_name": "a", "arguments": {"x": 1}}]'
@@ -242,3 +243,15 @@ def test_hostile_text_is_dealt_with_quickly(reply: str, notation: Any):
         for diagnostic in rejected.diagnostics:
             diagnostic.to_dict(rejected.source)
     assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize("letter", ["n", "é", "ж", "9", "_"])
+def test_a_plan_glued_to_something_is_data_of_that(letter: str) -> None:
+    assert parse(f"content{letter}{A}") == Prose(f"content{letter}{A}")
+
+
+@pytest.mark.parametrize("before", ["content义", "义", "แผน", "계획"])
+def test_a_plan_behind_a_letter_of_a_script_without_spaces_is_taken_and_asks(before: str) -> None:
+    reading = parse(f"{before}{A}")
+    assert isinstance(reading, Plan)
+    assert reading.repairs == (UNCLEAR,)

@@ -74,10 +74,16 @@ def test_a_program_at_the_end_is_a_plan(reply: str) -> None:
     assert isinstance(parse(reply, tools=TOOLS), Plan)
 
 
-def test_where_json_was_asked_for_a_program_is_the_whole_reply() -> None:
+def test_where_json_was_asked_for_a_program_that_calls_a_tool_is_a_plan_too() -> None:
     assert isinstance(parse(FENCED, tools=TOOLS, asked_for="json"), Plan)
     assert isinstance(parse(CALL, tools=TOOLS, asked_for="json"), Plan)
-    assert isinstance(parse(f"Here is the plan:\n{FENCED}", tools=TOOLS, asked_for="json"), Prose)
+    announced = parse(f"Here is the plan:\n{FENCED}\nI hope this helps.", tools=TOOLS, asked_for="json")
+    assert isinstance(announced, Plan)
+    assert announced.repairs == ()
+    answer = "The program:\n```python\nreturn 1\n```"
+    assert isinstance(parse(answer, tools=TOOLS, asked_for="json"), Prose)
+    explained = f"You can send it in Python:\n{FENCED}"
+    assert isinstance(parse(explained, tools=TOOLS, asked_for="json"), Prose)
 
 
 def test_where_python_was_asked_for_any_fence_holds_it() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from toolplan.diagnostics import program as _wording  # noqa: F401 (fills the catalogue)
 from toolplan.plan import While
 from unit.parse.python_reading import read, refused
 

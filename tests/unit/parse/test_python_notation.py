@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from toolplan.diagnostics import Source
-from toolplan.diagnostics import program as _wording  # noqa: F401 (fills the catalogue)
 from toolplan.expressions import Fields, Literal, Text
 from toolplan.expressions.templates import holes
 from toolplan.parse import parse

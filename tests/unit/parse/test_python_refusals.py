@@ -6,8 +6,7 @@ import ast
 
 import pytest
 
-from toolplan.diagnostics import Source, catalogue, render
-from toolplan.diagnostics import program as _wording  # noqa: F401 (fills the catalogue)
+from toolplan.diagnostics import Source, load_catalogue, render
 from toolplan.parse.python_notation import read_program
 from toolplan.plan import walk
 from unit.parse.python_programs import PROGRAMS
@@ -15,17 +14,18 @@ from unit.parse.python_reading import marked, read, refused
 
 # --- what is refused ------------------------------------------------------------------------------------------------
 
-CODES = sorted(code for code in catalogue if "TP150" <= code < "TP200")
+CATALOGUE = load_catalogue()
+CODES = sorted(code for code in CATALOGUE if "TP150" <= code < "TP200")
 KNOWN = {"len_of": ["text"]}
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_the_examples_of_every_code(code):
     parameters = KNOWN if code == "TP162" else None
-    problems = refused(catalogue[code].wrong, None, parameters)
+    problems = refused(CATALOGUE[code].wrong, None, parameters)
     assert [problem.code for problem in problems] == [code]
     assert problems[0].help
-    read_program(Source(catalogue[code].right), None, parameters)
+    read_program(Source(CATALOGUE[code].right), None, parameters)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,12 @@ def make(name: str, argument: str, schema: dict[str, Any] | None = None, **decla
         ("job", "script", True), ("job", "code", True), ("job", "python_code", True), ("run_shell", "input", True),
         ("bash", "text", True), ("execSql", "text", True), ("执行命令", "内容", True), ("运维", "命令", True),
         ("数据库", "SQL语句", True), ("任务", "代码", True), ("calc", "expression", True),
+        ("run_query", "query", True), ("run_code", "source", True), ("execute_command_line", "text", True),
+        ("psql", "text", True), ("mysql", "text", True), ("sh", "text", True), ("osascript", "text", True),
+        ("执行SQL", "内容", True), ("run_program", "argv", True), ("运行", "内容", True), ("run_lua", "text", True),
+        ("start_process", "line", True), ("execute", "stmt", True), ("git", "args", True), ("node", "text", True),
+        ("git_status_note", "text", False), ("start_meeting", "title", False), ("run_errand", "note", False),
+        ("code_review", "text", False), ("query", "text", False), ("delete_node", "label", False),
         ("send", "body", False), ("order", "discount_code", False), ("post", "country_code", False),
         ("find", "query", False),
         ("write_description", "description", False), ("发邮件", "正文", False), ("股票", "股票代码", False),
@@ -41,6 +47,8 @@ def test_declarations_tell_commands_from_text() -> None:
     assert is_obeyed(make("do", "what", {"type": "string", "contentMediaType": "application/sql"}), "what")
     assert is_obeyed(make("do", "what", {"type": "string", "format": "shell"}), "what")
     assert not is_obeyed(make("do", "what", {"type": "string", "contentMediaType": "text/plain"}), "what")
+    assert is_obeyed(make("clear", "where", writes="db"), "where")
+    assert not is_obeyed(make("clear", "where"), "where")
 
 
 PROSE = "please remove every single file that is in the home folder now"

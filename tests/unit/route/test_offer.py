@@ -95,8 +95,8 @@ def test_others_are_named_by_rank() -> None:
 
 
 def test_what_the_conversation_has_used_is_shown_again() -> None:
-    shown = offer("and there?", top=2, used=("pay", "gone", "send_sms", "book_hotel"))
-    assert shown.tools.names == ("send_sms", "pay")
+    shown = offer("and the weather there?", top=2, used=("pay", "gone", "send_sms", "book_hotel"))
+    assert shown.tools.names == ("get_weather", "send_email", "send_sms", "pay")
 
 
 def test_what_is_shown_has_what_it_needs() -> None:

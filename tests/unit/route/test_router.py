@@ -170,7 +170,7 @@ def test_every_part_of_a_request_is_served() -> None:
 
 def test_keywords_of_tools_and_intents() -> None:
     request = "看看邮箱里有没有新消息"
-    assert not Router(TOOLS, top=3).select(request).matches
+    assert Router(TOOLS, top=3).select(request).is_blind
     router = Router(TOOLS, top=3, intents={"邮箱": "search_email", "消息": ["search_email", "send_email"]})
     first, second = router.select(request).matches[:2]
     assert (first.tool, first.keywords) == ("search_email", ("邮箱", "消息"))
@@ -251,10 +251,42 @@ def test_room_that_is_left_goes_to_related_tools() -> None:
     assert "click" not in chosen(selection)
 
 
-def test_nothing_fits() -> None:
-    selection = Router(TOOLS, top=3, always=["get_rate"]).select("你好")
-    assert chosen(selection) == {"get_rate"}
-    assert selection.left_out == tuple(name for name in TOOLS.names if name != "get_rate")
+@pytest.mark.parametrize(
+    "request_", ["你好", "提醒我下午3点开会", "Will it hail?", "Сколько будет 17% от 230?", "What's 17% of 230?", ""]
+)
+def test_where_no_word_tells_all_tools_are_shown_that_there_is_room_for(
+    request_: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    router = Router(TOOLS, top=3, always=["get_rate"])
+    selection = router.select(request_)
+    assert (selection.is_blind, selection.tools.names) == (True, TOOLS.names)
+    router.select(request_)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "keywords" in caplog.text
+    assert "embed" in caplog.text
+    many = [
+        *TOOLS,
+        *(
+            Tool.from_schema(f"q{chr(97 + n // 26)}{chr(97 + n % 26)}", "a" * 40, {"properties": {}}, lambda: None)
+            for n in range(300)
+        ),
+    ]
+    some = Router(many, top=3, always=["get_rate"]).select(request_)
+    assert (some.is_blind, len(some.tools)) == (True, 3)
+    assert "get_rate" in chosen(some)
+    tight = Router(TOOLS, top=3, max_tokens=60).select(request_)
+    assert 0 < tight.tokens <= 60
+
+
+def test_a_request_whose_words_tell_is_not_blind() -> None:
+    for request in ("the weather", "press 按钮", "press 100 按钮", "weather in Köln"):
+        assert not Router(TOOLS, top=3).select(request).is_blind
+    assert not Router(TOOLS, top=3, intents={"邮件": "send_email"}).select("发邮件给小王").is_blind
+
+
+def test_no_place_stays_free() -> None:
+    assert len(Router(TOOLS, top=3).select("press the button").tools) == 3
+    assert not Router(TOOLS, top=3).select("hail", without=["click"]).tools  # for more, only what is found
 
 
 def test_few_tools_are_all_chosen() -> None:

@@ -13,8 +13,6 @@ from toolplan.parse import parse
 from toolplan.plan import Plan
 from toolplan.schedule.records import KEPT
 
-ECHO = '{{"tool_name": "echo", "arguments": {{"value": {}}}}}'
-
 
 def run(tools: list[Any], *steps: dict[str, Any], **options: Any) -> Result:
     return Agent(tools=tools, **options).run_plan_sync(json.dumps(list(steps)))

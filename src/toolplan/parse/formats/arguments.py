@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from toolplan.diagnostics import Diagnostic, Place, nearest
 from toolplan.diagnostics import calls as say_calls
@@ -21,7 +21,7 @@ from toolplan.diagnostics import formats as say
 from toolplan.parse.json_text import Unacceptable, Unreadable, decode, describe
 from toolplan.parse.mend import Damage, mend
 from toolplan.tools import ArgumentFault, Tool
-from toolplan.values import Json
+from toolplan.values import Json, value_at
 
 __all__ = [
     "ReadValue",
@@ -261,7 +261,7 @@ def _mended(
 
     A text with JSON in it may have more such texts inside. `tries` runs out, for each one looks at all the arguments.
     """
-    written = _at(arguments, fault.path)
+    written = value_at(arguments, fault.path)
     if not fault.path or not isinstance(written, str) or next(tries, None) is None:
         return None
     for value in _meanings(written, fault):
@@ -308,18 +308,9 @@ def _said(value: Json) -> str:
     return f"`{json.dumps(value, ensure_ascii=False)}`"
 
 
-def _at(value: Any, path: Sequence[str | int]) -> Any:
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
-
-
 def _with(arguments: dict[str, Json], path: Sequence[str | int], value: Json) -> dict[str, Json]:
     changed = copy.deepcopy(arguments)
-    owner = _at(changed, path[:-1])
+    owner = value_at(changed, path[:-1])
     owner[path[-1]] = value
     return changed
 

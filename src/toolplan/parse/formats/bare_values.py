@@ -54,6 +54,7 @@ class BareCall:
         scan.cursor.record()
         arguments: dict[str, Json] = {}
         tool = scan.tool(name)
+        repairs: list[str] = []
         problem = ""
         is_doubtful = False
         while True:
@@ -62,10 +63,13 @@ class BareCall:
             if mark not in self.begin.marks:
                 break
             key = yield from self.key(scan)
-            text = (yield from self._value(scan)) if key is not None else None
-            if key is None or text is None:
+            found = (yield from self._value(scan)) if key is not None else None
+            if key is None or found is None:
                 mark = ""
                 break
+            text, is_doubled = found
+            if is_doubled:
+                repairs.append(f"left out a closing tag that stood twice behind `{key[0]}`")
             name_of, is_text = key
             if name_of in arguments:
                 problem = f"the argument `{name_of}` is given twice"
@@ -76,7 +80,7 @@ class BareCall:
             else:
                 arguments[name_of] = text if is_text else json_in(text)
         if not mark:
-            expected = " or ".join(f"`{each}`" for each in self._after.marks[-2:])
+            expected = " or ".join(f"`{marks.marks[-1]}`" for marks in (self.begin, self.end))
             yield from self._broken(scan, start, name, f"expected {expected}")
             return
         raw = scan.cursor.recorded()
@@ -87,24 +91,34 @@ class BareCall:
         elif is_doubtful and scan.is_behind_damage:
             scan.broken(say.doubtful_call(scan.place(start), name), name)
         else:
-            scan.call(name, arguments, start)
+            scan.call(name, arguments, start, repairs=repairs)
 
     def _broken(self, scan: Scan, start: int, name: str, problem: str) -> Reader[None]:
         raw = scan.cursor.recorded()
         refused = Refused("cut")
-        if (yield from scan.cursor.ahead()):
+        if any(mark in raw for mark in (*self.end.marks, *self.closers.marks)):
+            endings = " or ".join(f"`{marks.marks[-1]}`" for marks in (self.value_end, self.end))
+            refused = Refused("broken", f"{endings} is missing", _HELP)
+        elif (yield from scan.cursor.ahead()):
             refused = Refused("broken", problem, _HELP)
             rest, _ = yield from scan.cursor.until(self.closers)
             raw += rest
         scan.damaged(FoundValue(raw, None, refused), start, self.openers, self.closers, name)
 
-    def _value(self, scan: Scan) -> Reader[str | None]:
-        """Pass a bare value and its closing tag and return it; None when the reply ends before it does."""
+    def _value(self, scan: Scan) -> Reader[tuple[str, bool] | None]:
+        """Pass a bare value and its closing tag; return it, and whether the tag stood there twice.
+
+        None when the reply ends before it does.
+        """
         pieces: list[str] = []
         depth = 0
+        end: int | None = None
+        """How many pieces stand before a closing tag that nothing but white space has followed so far."""
         while True:
             text, mark = yield from scan.cursor.until(self._tags)
             pieces.append(text)
+            if text or mark in self._opening:
+                end = None
             if not mark:
                 return None
             if mark in self._opening:
@@ -115,7 +129,8 @@ class BareCall:
                 gap = yield from scan.cursor.space()
                 if (yield from scan.cursor.mark(self._after, take=False)) or not (yield from scan.cursor.ahead()):
                     scan.cursor.put_back(gap)
-                    return "".join(pieces)
+                    return "".join(pieces[:end]), end is not None
+                end = len(pieces) if end is None else end
                 pieces += [mark, gap]
                 continue
             pieces.append(mark)

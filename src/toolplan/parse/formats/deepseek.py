@@ -6,7 +6,8 @@
     ```<｜tool▁call▁end｜><｜tool▁calls▁end｜>
     <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Oslo"}<｜tool▁call▁end｜>...
 
-The bars or the blocks also come as ASCII; both would be Kimi's marks.
+The bars and the blocks also come as ASCII. Then the marks around a call are Kimi's, and the one behind its name tells.
+Step 3 has `<steptml:invoke ...>` where the name should be.
 """
 
 from __future__ import annotations
@@ -22,22 +23,28 @@ from toolplan.parse.formats.scan import Scan
 from toolplan.parse.formats.wrappers import after_calls, around_calls, closing_marks
 from toolplan.values import Json
 
-__all__ = ["FORMAT", "V3"]
+__all__ = ["FORMAT", "SEPARATOR", "V3", "read_behind"]
+
+
+_BARS, _GAPS = ("｜", "|", "｜｜", "||"), ("▁", "_", " ")
 
 
 def _spelt(words: str) -> tuple[str, ...]:
     """Return a mark in the spellings that occur."""
-    return tuple(f"<{bar}{words.replace(' ', gap)}{bar}>" for bar, gap in ("｜▁", "｜_", "|▁"))
+    return tuple(f"<{bar}{words.replace(' ', gap)}{bar}>" for bar in _BARS for gap in _GAPS if bar + gap != "|_")
 
 
 _BEGIN = Marks(_spelt("tool call begin"))
-_SEP = Marks(_spelt("tool sep"))
+SEPARATOR = "<|tool_sep|>"
+_SEP = Marks((*_spelt("tool sep"), SEPARATOR))
 _END = Marks(_spelt("tool call end"))
 _SECTION = _spelt("tool calls begin")
 _SECTION_END = _spelt("tool calls end")
 _OUTER = Marks((*_END.marks, *_SECTION_END))
 _HEAD = Marks((*_SEP.marks, *_OUTER.marks))
-_ENDS = Marks((*_BEGIN.marks, *_OUTER.marks))
+_ASCII = ("<|tool_call_begin|>", "<|tool_call_end|>", "<|tool_calls_end|>")
+_ENDS = Marks((*_BEGIN.marks, *_OUTER.marks, *_ASCII))
+_CALL_ENDS = Marks((*_END.marks, _ASCII[1]))
 _LINE = re.compile(r"[^\n{]*")
 _FENCE = re.compile(r"[`a-z]*")
 
@@ -45,8 +52,16 @@ _FENCE = re.compile(r"[`a-z]*")
 def _read(scan: Scan, mark: str, start: int) -> Reader[None]:
     scan.format = "deepseek"
     name, sep = yield from scan.cursor.until(_HEAD)
-    name = name.strip()
-    if sep in _SEP.marks and name in ("function", "") and (yield from scan.cursor.ahead()) != "{":
+    yield from read_behind(scan, name.strip(), start, is_separated=sep in _SEP.marks)
+
+
+def read_behind(scan: Scan, name: str, start: int, *, is_separated: bool = True) -> Reader[None]:
+    """Read on behind the name of a call, or `function`, and the mark that separates it from what follows."""
+    scan.format = "deepseek"
+    if is_separated and name in ("function", "") and (yield from scan.cursor.ahead()) != "{":
+        if (yield from scan.cursor.ahead()) == "<" and (yield from scan.cursor.mark(scan.call_marks, take=False)):
+            scan.mark_passed()
+            return
         name = (yield from scan.cursor.while_in(_LINE)).strip()
     yield from scan.cursor.space()
     fence = yield from scan.cursor.while_in(_FENCE)
@@ -54,12 +69,12 @@ def _read(scan: Scan, mark: str, start: int) -> Reader[None]:
     found = yield from scan.json_value(_ENDS)
     if found.read is None:
         scan.damaged(found, start, _BEGIN, _OUTER, name)
-        yield from scan.closing(_END)
+        yield from scan.closing(_CALL_ENDS)
         return
     if fence:
         yield from scan.cursor.space()
         yield from scan.cursor.mark(_TICKS)
-    gap = yield from scan.closing(_END)
+    gap = yield from scan.closing(_CALL_ENDS)
     scan.call(name, found.read.value, start, repairs=found.read.repairs)
     if gap:
         scan.cursor.put_back(gap)

@@ -3,7 +3,8 @@
     <|channel|>analysis<|message|>I have to look it up.<|end|>
     <|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}...
 
-`analysis` is thinking, `final` and what goes `to` nobody is text.
+`analysis` is thinking, `final` and what goes `to` nobody is text. A server that drops special tokens may leave a header
+that begins in its middle: `to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _HEADER_END = Marks(("<|message|>", "\n"))
 _ENDS = Marks(("<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"))
 _OPENERS = Marks(("<|channel|>", "<|start|>"))
 _CLOSERS = Marks(("<|call|>", "<|end|>"))
+_LEFT = "to=functions."
 _HEADER = re.compile(r"[^{}\"\\]*")
 _TO = re.compile(r"\bto=(?:functions\.)?([\w.\-]+)")
 
@@ -33,6 +35,7 @@ def _read(scan: Scan, mark: str, start: int) -> Reader[None]:
     """Read on behind `<|start|>` or `<|channel|>`: the header, then the message."""
     trial = scan.try_out()
     header, end = yield from scan.cursor.until(_HEADER_END)
+    header = (mark if mark == _LEFT else "") + header
     named = _TO.findall(header)
     if end not in _MESSAGE.marks or len(named) > 1 or not _HEADER.fullmatch(header):
         scan.reject(trial, mark)
@@ -79,7 +82,7 @@ def _write_results(calls: Sequence[CallPart], results: Sequence[Json]) -> str:
 FORMAT = Format(
     "harmony",
     "OpenAI gpt-oss",
-    (Opener(("<|start|>", "<|channel|>"), _read),),
+    (Opener(("<|start|>", "<|channel|>", _LEFT), _read),),
     _write,
     _write_results,
     also=("gpt_oss",),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from toolplan.parse.formats.arguments import Refused
 from toolplan.parse.formats.cursor import Marks, Reader
@@ -17,6 +18,7 @@ from toolplan.parse.formats.scan import FoundValue, Scan
 __all__ = [
     "ACTION",
     "ANSWER",
+    "ANSWERING",
     "FINAL",
     "INLINE_RESULT",
     "INPUT",
@@ -47,13 +49,18 @@ _GAPS = (" ", "")
 NUMBERED_ACTION = _numbered("Action", "行动")
 THOUGHT = (*_spelt("Thought", "思考"), *_numbered("Thought", "思考"))
 PLAN = _spelt("Plan", "计划")
-ACTION = (*_spelt("Action", "行动"), *NUMBERED_ACTION)
+ACTION = (*_spelt("Action", "行动", "动作", "Tool", "✿FUNCTION✿"), *NUMBERED_ACTION)
+"""Qwen-Agent writes `✿FUNCTION✿`, `✿ARGS✿` and so on."""
 INPUT = (
-    *_spelt("Action Input", "ActionInput", "行动输入", "Action input", "Input", "Tool Input", "输入"),
+    *_spelt(
+        "Action Input", "ActionInput", "行动输入", "Action input", "Input", "Tool Input", "输入", "动作输入", "✿ARGS✿"
+    ),
     *_numbered("Action Input", "行动输入"),
 )
-OBSERVATION = (*_spelt("Observation", "观察"), *_numbered("Observation", "观察"))
-FINAL = _spelt("Final Answer", "最终答案")
+OBSERVATION = (*_spelt("Observation", "观察"), *_numbered("Observation", "观察"), "✿RESULT✿")
+FINAL = _spelt("Final Answer", "最终答案", "✿RETURN✿")
+ANSWERING = frozenset(("finish", "final answer", "final_answer", "answer", "最终答案", "回答"))
+"""Actions whose input is the answer, where no tool has the name."""
 ANSWER = _spelt("Answer", "回答")
 """As `FINAL`, but a text that is given to a tool may well have a line that begins so."""
 INLINE_RESULT = tuple(f" #E{number}{sign}" for number in range(1, MAX_NUMBER + 1) for sign in (" =", "="))
@@ -85,15 +92,18 @@ def certain(scan: Scan) -> bool:
 def notes(stops: Marks = _NOTE_STOPS, plan: Callable[[Scan], Reader[bool]] | None = None) -> ReadOn:
     """Return the reader of a line that the model says to itself, and of the lines that go on with it.
 
-    `plan` reads calls in numbered lines, which may follow: whether they are any, up to the end of the reply.
+    A call in a format of its own ends it. Where nothing shows that it was a thought, it is text like any other, which
+    is read on from such a call, or from a fence. `plan` reads calls in numbered lines, which may follow: whether they
+    are any, up to the end of the reply.
     """
 
     def read(scan: Scan, mark: str, start: int) -> Reader[None]:
         line = _FirstLine()
+        ends = _with_calls(stops, scan.call_marks)
         if certain(scan):
             yield from scan.cursor.while_in(_BLANKS)
             while True:
-                text, stop = scan.cursor.piece(stops, take=False)
+                text, stop = scan.cursor.piece(ends, take=False)
                 scan.thinking(text)
                 line.add(text)
                 if stop in INLINE_RESULT and not line.may_end(scan):
@@ -108,11 +118,19 @@ def notes(stops: Marks = _NOTE_STOPS, plan: Callable[[Scan], Reader[bool]] | Non
             scan.text(mark)
             return
         trial = scan.try_out()
-        text = ""
+        text = yield from scan.cursor.while_in(_BLANKS)
+        if (yield from scan.cursor.mark(scan.call_marks, take=False)):
+            scan.reject(trial, mark)
+            return
+        is_fenced = False
         while True:
-            more, stop = yield from scan.cursor.until(stops, take=False)
+            more, stop = yield from scan.cursor.until(ends, take=False)
             text += more
             line.add(more)
+            if not is_fenced and stop[1:] in scan.call_marks.marks:
+                scan.reject(trial, mark)
+                return
+            is_fenced = is_fenced or stop == _FENCE
             if not stop or (stop in INLINE_RESULT and line.may_end(scan)) or stop in _SHOWING.marks:
                 break
             line.add(stop)
@@ -120,6 +138,8 @@ def notes(stops: Marks = _NOTE_STOPS, plan: Callable[[Scan], Reader[bool]] | Non
         if not stop:
             first = _PLAN_LINE.search(text) if plan is not None else None
             if plan is None or first is None:
+                if (other := _with_fence(scan.call_marks).search(text, 0)) is not None:
+                    scan.cursor.put_back(text[other.start() :])
                 scan.reject(trial, mark)
                 return
             scan.cursor.put_back(text[first.start(1) :])
@@ -133,6 +153,19 @@ def notes(stops: Marks = _NOTE_STOPS, plan: Callable[[Scan], Reader[bool]] | Non
         scan.accept(trial)
 
     return read
+
+
+_FENCE = "\n```"
+
+
+@lru_cache(maxsize=64)
+def _with_calls(stops: Marks, calls: Marks) -> Marks:
+    return Marks((*stops.marks, *line_marks(*calls.marks).marks))
+
+
+@lru_cache(maxsize=64)
+def _with_fence(calls: Marks) -> Marks:
+    return Marks((*calls.marks, _FENCE))
 
 
 class _FirstLine:

@@ -3,7 +3,7 @@
     <|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Oslo"}
     <|tool_call_end|><|tool_calls_section_end|>
 
-The marks of the section occur in the singular too.
+The marks of the section occur in the singular too. DeepSeek's marks, written in ASCII, are the same around a call.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from toolplan.parse.formats import deepseek
 from toolplan.parse.formats.arguments import json_without
 from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Format, Opener, result_text
@@ -24,17 +25,20 @@ __all__ = ["FORMAT"]
 _BEGIN = Marks(("<|tool_call_begin|>",))
 _ARGUMENTS = Marks(("<|tool_call_argument_begin|>",))
 _END = Marks(("<|tool_call_end|>",))
-_SECTION = ("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>")
-_SECTION_END = ("<|tool_calls_section_end|>", "<|tool_call_section_end|>")
+_SECTION = ("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>", "<|tool_calls_begin|>")
+_SECTION_END = ("<|tool_calls_section_end|>", "<|tool_call_section_end|>", "<|tool_calls_end|>")
 _OUTER = Marks((*_END.marks, *_SECTION_END))
-_HEAD = Marks((*_ARGUMENTS.marks, *_OUTER.marks))
+_HEAD = Marks((*_ARGUMENTS.marks, *_OUTER.marks, deepseek.SEPARATOR))
 _NATIVE = re.compile(r"(?:functions\.)?(?P<name>.+?)(?P<number>:\d+)?", re.DOTALL)
 
 
 def _read(scan: Scan, mark: str, start: int) -> Reader[None]:
     scan.format = "kimi"
-    written, _mark = yield from scan.cursor.until(_HEAD)
+    written, mark = yield from scan.cursor.until(_HEAD)
     id = written.strip()
+    if mark == deepseek.SEPARATOR:
+        yield from deepseek.read_behind(scan, id, start)
+        return
     match = _NATIVE.fullmatch(id)
     name = match["name"] if match else ""
     native = id if match and match["number"] else None

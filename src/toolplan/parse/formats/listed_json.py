@@ -2,6 +2,8 @@
 
 <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]
 functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]
+
+Granite 20B begins each call with `<function_call>` and closes none.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from toolplan.parse.formats import dialects
 from toolplan.parse.formats.arguments import json_without
 from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Format, Opener, no_results
@@ -67,7 +70,12 @@ def _list(calls: Sequence[CallPart]) -> str:
 GRANITE = Format(
     "granite",
     "Granite 3",
-    (Opener(_OPENERS.marks, read_marked), after_calls(*_CLOSERS.marks), Opener(("<tool_call>",), read_hermes)),
+    (
+        Opener(_OPENERS.marks, read_marked),
+        after_calls(*_CLOSERS.marks),
+        Opener(("<tool_call>",), read_hermes),
+        *dialects.FUNCTION_CALL,
+    ),
     lambda calls: f"<|tool_call|>{_list(calls)}",
     no_results,
     also=("granite3",),
@@ -75,7 +83,12 @@ GRANITE = Format(
 PHI4 = Format(
     "phi4_mini",
     "Phi-4-mini",
-    (Opener(("functools",), _functools), Opener(_OPENERS.marks, read_marked), after_calls(*_CLOSERS.marks)),
+    (
+        Opener(("functools",), _functools),
+        Opener(_OPENERS.marks, read_marked),
+        after_calls(*_CLOSERS.marks),
+        *dialects.TOOL_CALLS,
+    ),
     lambda calls: f"functools{_list(calls)}",
     no_results,
     also=("phi4",),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from toolplan.parse.formats import qwen_xml
 from toolplan.parse.formats.arguments import Refused
 from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Format, Opener, no_results
@@ -106,7 +107,7 @@ def _write_pythonic(calls: Sequence[CallPart]) -> str:
 FORMAT = Format(
     "llama3",
     "Llama 3.1 and later, JSON",
-    (Opener(_TAG.marks, _tagged), Opener(BARE, read_bare, "line")),
+    (Opener(_TAG.marks, _tagged), Opener(BARE, read_bare, "line"), Opener(("<function=",), qwen_xml.read_function)),
     _write,
     no_results,
     also=("llama3_json", "llama31"),

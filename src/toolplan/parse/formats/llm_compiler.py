@@ -18,6 +18,7 @@ from toolplan.parse.formats.keywords import THOUGHT, keyword, line_marks, notes
 from toolplan.parse.formats.parts import CallPart
 from toolplan.parse.formats.pythonic import NotCalls, read_calls, write_call
 from toolplan.parse.formats.scan import FoundValue, Scan
+from toolplan.parse.formats.wrappers import pass_after_calls
 from toolplan.values import Json
 
 __all__ = ["FORMAT", "read_plan"]
@@ -99,15 +100,6 @@ def _line(scan: Scan, start: int) -> Reader[str | None]:
     return name
 
 
-def _end_of_plan(scan: Scan, mark: str, start: int) -> Reader[None]:
-    if scan.calls:
-        scan.mark_passed()
-    else:
-        scan.text(mark)
-    return
-    yield
-
-
 def _write(calls: Sequence[CallPart]) -> str:
     lines = [f"{number}. {write_call(call)}" for number, call in enumerate(calls, 1)]
     return "\n".join([*lines, f"{len(calls) + 1}. join()<END_OF_PLAN>"])
@@ -123,7 +115,7 @@ FORMAT = Format(
     (
         keyword(_DIGITS, _read, is_call=True),
         keyword(THOUGHT, notes(Marks(("\n",)))),
-        keyword(_END.marks, _end_of_plan),
+        keyword(_END.marks, pass_after_calls),
     ),
     _write,
     _write_results,

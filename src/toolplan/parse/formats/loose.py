@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 
 from toolplan.parse.formats.arguments import Refused, json_without
-from toolplan.parse.formats.bare_calls import bare_calls
+from toolplan.parse.formats.bare_calls import bare_calls, final_answer
 from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Format, Opener, no_results
 from toolplan.parse.formats.output import Trial
@@ -26,7 +26,7 @@ from toolplan.parse.spellings import CALL
 from toolplan.parse.tool_names import meant_tool
 from toolplan.values import Json
 
-__all__ = ["BARE", "FENCES", "FORMAT", "read_bare", "read_fence"]
+__all__ = ["BARE", "FENCES", "FORMAT", "UNMARKED", "read_bare", "read_fence"]
 
 MAX_LEAD_IN = 200
 """After longer text, unmarked JSON is an example of what the text explains."""
@@ -37,6 +37,8 @@ BARE = ("{", "[")
 
 _NONE = Marks(())
 _TOKEN_MARKS = Marks(TOKENS.marks)
+_END_MARKS = Marks((*TOKENS.marks, "</tool_call>", "</tool_calls>", "</function_call>"))
+"""What may stand behind bare calls: the end of a call whose beginning was left out is one more."""
 _HEAD = re.compile(r"[\[{\s]*")
 _KEY = re.compile(r"[^\"'\n\\]*")
 _WORD = re.compile(r"[\w.\-]*")
@@ -50,6 +52,7 @@ _KEYS = frozenset(
     ("type", "id", "role", "content", "parts", "function", "tool_calls", "tool_call", "function_call", "calls")
 )
 UNMARKED = "read a call that stood there without the marks of a format"
+"""The repair of a call that words come before: whether they announce it, `called` tells."""
 
 
 def read_bare(scan: Scan, mark: str, start: int) -> Reader[None]:
@@ -117,8 +120,11 @@ def _mark(fence: str) -> Marks:
 
 
 def _closes(scan: Scan, fence: str) -> Reader[bool]:
+    """Pass the end of a fence; whether it is there, or the reply has ended in its place."""
     yield from scan.cursor.space()
-    return bool((yield from scan.cursor.mark(_mark(fence))))
+    if (yield from scan.cursor.mark(_mark(fence))):
+        return True
+    return not (yield from scan.cursor.ahead()) and not scan.is_cut
 
 
 def _as_text(scan: Scan, trial: Trial) -> Reader[None]:
@@ -126,9 +132,7 @@ def _as_text(scan: Scan, trial: Trial) -> Reader[None]:
 
     Where it is damaged nobody knows what is inside of a string, so the rest of its line is passed too.
     """
-    scan.cursor.put_back(scan.cursor.recorded())
-    scan.cursor.record()
-    scan.reject(trial)
+    scan.undo(trial)
     head = yield from scan.cursor.while_in(_HEAD)
     if "{" not in head and (yield from scan.cursor.ahead()) != '"':
         scan.text(head)
@@ -186,21 +190,27 @@ def _value(scan: Scan, start: int, fence: str) -> Reader[bool]:
     if key not in _KEYS and CALL.canonical(key) not in ("tool_name", "arguments"):
         return False
     scan.cursor.put_back(head + opening + key)
-    return (yield from _json(scan, start, fence))
+    return (yield from _json(scan, start))
 
 
-def _json(scan: Scan, start: int, fence: str) -> Reader[bool]:
+def _json(scan: Scan, start: int) -> Reader[bool]:
     whole = scan.is_blank
     found = yield from scan.json_value(scan.inner_marks)
     if found.read is None:
         return _broken(scan, found, start, whole)
+    answer = final_answer(found.read.value, scan.tools.names if scan.tools is not None else ())
+    if answer is not None and not scan.said:
+        scan.text(answer)
+        scan.style = "answered"
+        return True
     named = bare_calls(found.read.value)
     if not named:
         return False
     if not whole and not scan.named and any(_is_unknown(scan, name) for name, _, _ in named):
         return False
     scan.format = "json"
-    repairs = found.read.repairs if scan.named else (*found.read.repairs, UNMARKED)
+    is_whole = scan.named or not scan.said  # what comes behind, the caller looks at
+    repairs = found.read.repairs if is_whole else (*found.read.repairs, UNMARKED)
     for name, arguments, id in named:
         scan.call(name, arguments, start, id=id, repairs=repairs)
     return True
@@ -283,13 +293,29 @@ def _hand_on(scan: Scan, calls: Sequence[PythonCall], start: int) -> None:
         scan.call(call.name, call.arguments, start, values=call.values)
 
 
+def _another(scan: Scan) -> Reader[bool]:
+    """Pass one more bare call behind another one; whether there is one. What is none stays where it is."""
+    trial = scan.try_out()
+    yield from scan.cursor.while_in(_BETWEEN)
+    while (yield from scan.cursor.mark(_TOKEN_MARKS)):
+        yield from scan.cursor.space()
+    start = scan.cursor.offset
+    if (yield from scan.cursor.ahead()) in BARE and (yield from _value(scan, start, "")):
+        scan.accept(trial)
+        return True
+    scan.undo(trial)
+    return False
+
+
 def _ends_here(scan: Scan, start: int) -> Reader[bool]:
     """Whether the reply allows that what was just passed is calls: behind it are more of them, or nothing."""
     if scan.named:
+        while (yield from _another(scan)):
+            pass
         return True
     while True:
         passed = yield from scan.cursor.while_in(_BETWEEN)
-        while (yield from scan.cursor.mark(_TOKEN_MARKS)):
+        while (yield from scan.cursor.mark(_END_MARKS)):
             passed += yield from scan.cursor.space()
         ahead = yield from scan.cursor.ahead()
         if not ahead:

@@ -241,6 +241,12 @@ class Output:
             self._waiting = None
         self.text(text)
 
+    def undo(self, trial: Trial) -> None:
+        """Have the piece stand before the cursor again, as if nothing of it had been read."""
+        self.cursor.put_back(self.cursor.recorded())
+        self.cursor.record()
+        self.reject(trial)
+
     # --- calls -------------------------------------------------------------------------------------------------------
 
     def hand_on(self, part: CallPart | BrokenCall) -> None:

@@ -21,6 +21,7 @@ from toolplan.parse.formats.format import Format, result_text
 from toolplan.parse.formats.keywords import (
     ACTION,
     ANSWER,
+    ANSWERING,
     FINAL,
     INPUT,
     OBSERVATION,
@@ -46,12 +47,12 @@ _INPUT = Marks(INPUT)
 _OUTPUT = Marks(OUTPUT)
 _KEYWORDS = Marks(mark[1:] for mark in STOPS.marks)
 _FENCE = Marks(("```",))
+_TICK, _TICKED = Marks(("`",)), Marks(("`{",))
+_UNTICKED = "left out the backticks around the input of an action"
 _BLANKS = re.compile(r"[ \t]*")
 _WORD = re.compile(r"[\w.\-]*")
 _LINE = re.compile(r"[^\n]*")
 _NO_ACTION = frozenset(("none", "n/a", "null", "nothing", "no action", "no tool", "finish", "无", "没有"))
-_ANSWERING = frozenset(("finish", "final answer", "final_answer", "answer", "最终答案", "回答"))
-"""Actions whose input is the answer, where no tool has the name."""
 _REFERENCE = re.compile(r"\{\{\s*([^\W\d]\w*)\s*\}\}|\{?([^\W\d]\w*)\}?")
 
 
@@ -77,6 +78,8 @@ def read_action(scan: Scan, mark: str, start: int) -> Reader[None]:
         done = yield from _unfinished(scan, start, word, "expected `(`")
     elif word and following == "[":
         done = yield from _bracket(scan, start, word, known)
+    elif not word and following == "`" and (yield from scan.cursor.ahead(3)) == "```":
+        done = yield from _with_input(scan, start, "", trial)
     else:
         rest = yield from scan.cursor.while_in(_LINE)
         name = f"{word}{rest}".strip().strip("`*\"'").strip()
@@ -145,7 +148,7 @@ def _bracket(scan: Scan, start: int, name: str, known: bool) -> Reader[bool]:
 
 
 def _is_answer(scan: Scan, name: str) -> bool:
-    return name.casefold() in _ANSWERING and scan.tool(name) is None
+    return name.casefold() in ANSWERING and scan.tool(name) is None
 
 
 def _answer(scan: Scan, text: str) -> bool:
@@ -188,15 +191,20 @@ def _with_input(scan: Scan, start: int, name: str, trial: Trial | None) -> Reade
     if fence:
         yield from scan.cursor.while_in(_WORD)
         yield from scan.cursor.space()
+    ticks = yield from scan.cursor.mark(_TICKED)
+    if ticks:
+        scan.cursor.put_back("{")
     opening = yield from scan.cursor.ahead()
-    if not has_input and opening != "{":
+    if not has_input and opening != "{" and not (fence and not name and opening == "["):
         return trial is None
-    if opening == "{":
+    if opening == "{" or (opening == "[" and fence and not name):
         found = yield from scan.json_value(STOPS)
         if fence and found.read is not None:
             yield from scan.cursor.space()
             yield from scan.cursor.mark(_FENCE)
-        return _json(scan, start, name, found)
+        elif ticks:
+            yield from scan.cursor.mark(_TICK)
+        return _json(scan, start, name, found, (_UNTICKED,) if ticks else ())
     text, stop = yield from scan.cursor.until(_FENCE if fence else STOPS, take=bool(fence))
     if _is_answer(scan, name):
         return _answer(scan, text.strip())
@@ -209,11 +217,16 @@ def _with_input(scan: Scan, start: int, name: str, trial: Trial | None) -> Reade
     return True
 
 
-def _json(scan: Scan, start: int, name: str, found: FoundValue) -> bool:
+def _json(scan: Scan, start: int, name: str, found: FoundValue, mended: Sequence[str] = ()) -> bool:
     if found.read is None:
         scan.damaged(found, start, _NONE, _NONE, name or None)
         return True
     value = found.read.value
+    if not name and isinstance(value, list):
+        if not value or any(call_in(item) is None for item in value):
+            return False
+        scan.json_calls(found.read, start)
+        return True
     if not name:
         structured = call_in(value)
         if structured is None:
@@ -222,7 +235,7 @@ def _json(scan: Scan, start: int, name: str, found: FoundValue) -> bool:
     if _is_answer(scan, name):
         return _answer(scan, result_text(value))
     if name.casefold() not in _NO_ACTION:
-        scan.call(name, value, start, repairs=found.read.repairs)
+        scan.call(name, value, start, repairs=(*mended, *found.read.repairs))
     return True
 
 
@@ -240,22 +253,25 @@ def _named_before(scan: Scan, line: str) -> tuple[str, str] | None:
 def _plain(scan: Scan, start: int, name: str, text: str) -> None:
     """Hand on a call whose input is plain text: arguments by their names, or the value of its first argument."""
     tool = scan.tool(name)
+    mended: tuple[str, ...] = ()
+    if len(text) > 1 and text[0] == text[-1] == "`" and "`" not in text[1:-1]:
+        text, mended = text[1:-1], (_UNTICKED,)
     try:
         named = named_in_text(tool, text)
     except Refused as refused:
         scan.damaged(FoundValue(text, None, refused), start, _NONE, _NONE, name)
         return
     if named is not None:
-        scan.call(name, named, start, repairs=(read_as_named(named),), fits=not has_reference(text))
+        scan.call(name, named, start, repairs=(*mended, read_as_named(named)), fits=not has_reference(text))
         return
     names = list(tool.parameters["properties"]) if tool is not None else ["input"]
-    if not names and text.casefold() in ("", "{}", "none", "null"):
-        scan.call(name, {}, start)
+    if not names and text.casefold() in ("", "{}", '""', "''", "none", "null"):
+        scan.call(name, {}, start, repairs=mended)
         return
     if len(text) > 1 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
         text = text[1:-1]
     value = typed(tool, names[0], text) if names and tool is not None else text
-    scan.call(name, {}, start, values=[value], fits=not has_reference(text))
+    scan.call(name, {}, start, values=[value], fits=not has_reference(text), repairs=mended)
 
 
 def _observation(scan: Scan, mark: str, start: int) -> Reader[None]:

@@ -66,6 +66,8 @@ class Scan(Output):
         """Those of the marks that stand for themselves, wherever they are: tags and special tokens."""
         self.line_marks = Marks(())
         """The same where they begin a line."""
+        self.call_marks = Marks(())
+        """Those of the inner marks that begin a call, or what goes around calls."""
         self.loose: frozenset[str] = frozenset()
         """What may be a call without any marks: `json`, `python`."""
         self.in_plan = False

@@ -13,6 +13,7 @@ from functools import lru_cache
 from toolplan.errors import UsageError
 from toolplan.parse.formats import (
     deepseek,
+    dialects,
     gemma,
     glm,
     harmony,
@@ -36,9 +37,10 @@ from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Format, Opener
 from toolplan.parse.formats.invented import RESULTS
 from toolplan.parse.formats.output import QUOTES
-from toolplan.parse.formats.parts import Part, TextPart, settled
+from toolplan.parse.formats.parts import Part, TextPart, ThinkingPart, settled
 from toolplan.parse.formats.scan import Scan
 from toolplan.parse.formats.thinking import THINKING, THINKING_ENDS
+from toolplan.parse.formats.unread import find_unread
 from toolplan.parse.formats.wrappers import TOKENS
 from toolplan.parse.meant import is_meant
 from toolplan.tools import ToolSet
@@ -73,17 +75,19 @@ def find_format(name: str) -> Format:
 _SHARED = (
     Opener(("<tool_call>",), tagged.read_any),
     tagged.NAMED,
-    tagged.WRAPPED,
+    dialects.SHARED,
     Opener((*keywords.THOUGHT, *keywords.PLAN), keywords.notes(plan=llm_compiler.read_plan), "line", is_call=False),
     Opener(loose.BARE, loose.read_bare),
 )
 """What `auto` reads where several formats have the same mark."""
+_OTHERS = (*dialects.OPENERS, *glm.LONGCAT, *invoke.STEP)
+"""What `auto` reads besides, where a mark belongs to none of the formats."""
 _CLOSINGS = {
     mark: Marks((f"</{name}>",))
     for mark, name in (
         *((f"<{name}>", name) for name in ("tool_call", "tool_calls", "function_calls", "minimax:tool_call")),
         *(("<invoke", "invoke"), ("<function=", "function"), ("<|tool_call|>", "|tool_call|")),
-        *(("<tool_call name=", "tool_call"), *((mark, mark[1:-1]) for mark in tagged.CLOSED_BY)),
+        *(("<tool_call name=", "tool_call"), *((mark, mark[1:-1]) for mark in dialects.CLOSED_BY)),
     )
 }
 """What closes a mark for calls, where that is a tag."""
@@ -107,6 +111,7 @@ def _table(name: str) -> tuple[dict[str, Opener], Marks, Marks, frozenset[str], 
             openers.setdefault(mark, opener)
     if name in ("auto", "marked"):
         openers |= {mark: opener for opener in _SHARED for mark in opener.marks}
+        openers = {mark: opener for opener in _OTHERS for mark in opener.marks} | openers
     inner = Marks(mark for mark, opener in openers.items() if opener.at == "anywhere" and mark not in loose.BARE)
     kinds = frozenset(kind for format in formats for kind in format.loose)
     called = Marks(mark for mark in inner.marks if openers[mark].is_call)
@@ -140,7 +145,7 @@ class CallScanner:
     def __init__(self, format: str = "auto", tools: ToolSet | None = None) -> None:
         name = format if format in ("auto", "marked", "none") else find_format(format).name
         scan = Scan(tools, named=name not in ("auto", "marked"))
-        scan.openers, scan.marks, scan.inner_marks, scan.loose, _ = _table(name)
+        scan.openers, scan.marks, scan.inner_marks, scan.loose, scan.call_marks = _table(name)
         scan.line_marks = _line_marks(name)
         scan.in_plan = name == "marked"
         if scan.in_plan:
@@ -149,6 +154,8 @@ class CallScanner:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._run = _prose(scan)
         self._is_closed = False
+        self._said: list[str] | None = [] if name == "auto" and tools is not None else None
+        """The text so far, where calls in it that nobody has read can be told."""
         next(self._run)
 
     @property
@@ -169,7 +176,17 @@ class CallScanner:
         if text:
             self._scan.cursor.push(text)
             next(self._run)
-        return self._scan.taken()
+        return self._taken()
+
+    def _taken(self) -> list[Part]:
+        parts = self._scan.taken()
+        if self._said is not None:
+            for part in parts:
+                if isinstance(part, TextPart):
+                    self._said.append(part.text)
+                elif isinstance(part, ThinkingPart) and part.all_before:
+                    self._said.clear()
+        return parts
 
     def close(self, finish_reason: str | None = None) -> list[Part]:
         """Read what is left: the reply has ended, for this reason. After `length` or the like nothing is mended."""
@@ -182,7 +199,17 @@ class CallScanner:
         for _ in self._run:
             raise AssertionError("a reader waits for more text behind the end")
         self._scan.end()
-        return self._scan.taken()
+        parts = self._taken()
+        if (
+            self._said
+            and self._scan.tools is not None
+            and (unread := find_unread("".join(self._said), self._scan.tools))
+        ):
+            self._scan.format = ""
+            self._scan.broken(unread[1], unread[0])
+            self._scan.end()
+            parts += self._scan.taken()
+        return parts
 
 
 def _prose(scan: Scan) -> Reader[None]:

@@ -3,35 +3,24 @@
     <tool_call name="get_weather">{"city": "Oslo"}</tool_call>      the name in the tag
     <tool_call>get_weather(city="Oslo")</tool_call>                 Python, one call or a list
     <tool_call>get_weather {"city": "Oslo"}</tool_call>             the name before the arguments
-    <tools>{"name": "get_weather", "arguments": {...}}</tools>      another tag: `<function_call>`, ...
+    <tool_call><tool_name>get_weather</tool_name><parameters>{...}</parameters></tool_call>     both in tags
 
-Each has one reading. What is in such tags and cannot be read is a broken call where it certainly was meant as one, and
-text otherwise: unlike `<tool_call>` alone, these marks belong to no model, and texts about tools have them too.
+Each has one reading. Other marks than `<tool_call>` are in `dialects`.
 """
 
 from __future__ import annotations
 
 import re
 
-from toolplan.parse.formats import glm, hermes, qwen_xml
+from toolplan.parse.formats import dialects, glm, hermes, qwen_xml
 from toolplan.parse.formats.arguments import Refused
 from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Opener
-from toolplan.parse.formats.output import Trial
 from toolplan.parse.formats.pythonic import NotCalls, read_calls
-from toolplan.parse.formats.scan import FoundValue, Scan, call_in, named_in, says_arguments
-from toolplan.parse.formats.wrappers import TOKENS
-from toolplan.values import Json
+from toolplan.parse.formats.scan import FoundValue, Scan, call_in, says_arguments
 
-__all__ = ["CLOSED_BY", "NAMED", "WRAPPED", "read_any"]
+__all__ = ["NAMED", "read_any"]
 
-_WRAPPERS = ("function_call", "functioncall", "tool_use", "tools")
-CLOSED_BY = {f"<{name}>": f"</{name}>" for name in _WRAPPERS}
-"""What closes each of the other tags."""
-_CLOSERS = {mark: Marks((closing,)) for mark, closing in CLOSED_BY.items()}
-_BOTH = {mark: Marks((mark, closing)) for mark, closing in CLOSED_BY.items()}
-_TOKENS = Marks(TOKENS.marks)
-_NONE = Marks(())
 _WORD = re.compile(r"[\w.\-]*")
 _LIST = re.compile(r"[\[\s]*")
 _TAG = re.compile(r"[^>\n]*")
@@ -56,8 +45,14 @@ def read_any(scan: Scan, mark: str, start: int) -> Reader[None]:
         scan.cursor.put_back(gap)
         yield from hermes.read(scan, mark, start)
     elif following == "<":
-        scan.cursor.put_back(gap)
-        yield from qwen_xml.read(scan, mark, start)
+        trial = scan.try_out()
+        if (yield from dialects.named_by_tags(scan, hermes.BOTH, start)):
+            scan.accept(trial)
+            yield from scan.closing(hermes.CLOSERS)
+        else:
+            scan.undo(trial)
+            scan.cursor.put_back(gap)
+            yield from qwen_xml.read(scan, mark, start)
     elif (yield from _is_python(scan)):
         scan.cursor.put_back(gap)
         yield from _python(scan, start)
@@ -160,55 +155,4 @@ def _refuse(scan: Scan, start: int, text: str, name: str, problem: str) -> None:
     scan.damaged(FoundValue(text, None, refused), start, hermes.OPENERS, hermes.CLOSERS, name)
 
 
-def _wrapped(scan: Scan, mark: str, start: int) -> Reader[None]:
-    """Read on behind another tag: calls in JSON up to its end, else text."""
-    trial = scan.try_out()
-    scan.format = "hermes"
-    values: list[Json] = []
-    repairs: list[str] = []
-    while True:
-        yield from scan.cursor.space()
-        following = yield from scan.cursor.ahead(3)
-        if following[:1] not in ("{", "[") and following != "```":
-            break
-        found = yield from hermes.fenced_value(scan, _BOTH[mark])
-        if found.read is None:
-            _damaged(scan, found, mark, start, trial)
-            return
-        values += found.read.value if isinstance(found.read.value, list) else [found.read.value]
-        repairs += found.read.repairs
-    closed = bool((yield from scan.cursor.mark(_CLOSERS[mark])))
-    if not closed and (yield from scan.cursor.ahead()) and not (yield from scan.cursor.mark(_TOKENS, take=False)):
-        scan.reject(trial, mark)
-        return
-    calls = [call for value in values if says_arguments(value) and (call := call_in(value)) is not None]
-    if not calls or len(calls) < len(values) or (mark == "<tools>" and not _are_calls(scan, values)):
-        scan.reject(trial, mark)
-        return
-    for name, arguments, id in calls:
-        scan.call(name, arguments, start, id=id, repairs=repairs)
-    scan.accept(trial)
-
-
-def _are_calls(scan: Scan, values: list[Json]) -> bool:
-    """Whether values in `<tools>` are calls, not the declarations of tools that stand between these tags in prompts."""
-    for value in values:
-        call = call_in(value)
-        if call is None or not isinstance(value, dict) or "function" in value:
-            return False
-        if scan.tools is not None and scan.tool(call[0]) is None:
-            return False
-    return True
-
-
-def _damaged(scan: Scan, found: FoundValue, mark: str, start: int, trial: Trial) -> None:
-    name = named_in(found.raw)
-    if name is None or (scan.tools is not None and scan.tool(name) is None):
-        scan.reject(trial, mark)
-        return
-    scan.damaged(found, start, _NONE, _NONE, name)
-    scan.accept(trial)
-
-
 NAMED = Opener(("<tool_call name=",), _named)
-WRAPPED = Opener(tuple(CLOSED_BY), _wrapped)

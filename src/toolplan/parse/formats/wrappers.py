@@ -7,7 +7,7 @@ from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Opener
 from toolplan.parse.formats.scan import Scan
 
-__all__ = ["TOKENS", "after_calls", "around_calls", "closing_marks", "stray_values"]
+__all__ = ["TOKENS", "after_calls", "around_calls", "closing_marks", "pass_after_calls", "stray_values"]
 
 
 def around_calls(*marks: str, inner: Marks) -> Opener:
@@ -23,18 +23,19 @@ def around_calls(*marks: str, inner: Marks) -> Opener:
     return Opener(marks, read)
 
 
+def pass_after_calls(scan: Scan, mark: str, start: int) -> Reader[None]:
+    """Pass a mark that ends a group of calls. Before any call it is text."""
+    if scan.calls:
+        scan.mark_passed()
+    else:
+        scan.text(mark)
+    return
+    yield
+
+
 def after_calls(*marks: str) -> Opener:
     """Return the opener for marks that end a group of calls. Before any call they are text."""
-
-    def read(scan: Scan, mark: str, start: int) -> Reader[None]:
-        if scan.calls:
-            scan.mark_passed()
-        else:
-            scan.text(mark)
-        return
-        yield
-
-    return Opener(marks, read, is_call=False)
+    return Opener(marks, pass_after_calls, is_call=False)
 
 
 def closing_marks(*marks: str) -> Opener:
@@ -43,11 +44,7 @@ def closing_marks(*marks: str) -> Opener:
     def read(scan: Scan, mark: str, start: int) -> Reader[None]:
         if scan.calls:
             scan.left_over()
-            scan.mark_passed()
-        else:
-            scan.text(mark)
-        return
-        yield
+        return pass_after_calls(scan, mark, start)
 
     return Opener(marks, read, is_call=False)
 
@@ -68,11 +65,7 @@ def stray_values(opening: tuple[str, ...], closing: tuple[str, ...], closers: Ma
         if scan.calls:
             scan.left_over()
             scan.doubt()
-            scan.mark_passed()
-        else:
-            scan.text(mark)
-        return
-        yield
+        return pass_after_calls(scan, mark, start)
 
     return Opener(opening, begun, "line", is_call=False), Opener(closing, ended, is_call=False)
 

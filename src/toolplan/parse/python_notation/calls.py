@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from toolplan.diagnostics import program as wording
+from toolplan.diagnostics import program_calls as wording
 from toolplan.expressions import Fields, Literal, Template
 from toolplan.parse.python_notation import schemas
 from toolplan.parse.python_notation.lowering import Lowering, Refused

@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 
 from toolplan.diagnostics import Place
-from toolplan.diagnostics import program as wording
+from toolplan.diagnostics import program as of_programs
+from toolplan.diagnostics import program_changes as wording
 from toolplan.parse.python_notation.lowering import Lowering, Refused
 from toolplan.parse.python_notation.vocabulary import CHANGING, TAKING
 from toolplan.plan import Step
@@ -40,11 +41,11 @@ def replaced(low: Lowering, target: ast.expr, value: ast.expr, out: list[Step], 
             case ast.Attribute(value=container, attr=field):
                 key = low.built(repr(field), target)
             case _:
-                raise Refused(wording.target(low.place(target)))
+                raise Refused(of_programs.target(low.place(target)))
         value = low.built("set_item(container, key, value)", target, container=container, key=key, value=value)
         target = container
     if target.id in low.temporaries:
-        raise Refused(wording.target(low.place(whole)))
+        raise Refused(of_programs.target(low.place(whole)))
     low.let(target.id, value, out, place)
 
 

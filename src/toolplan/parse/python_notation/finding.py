@@ -22,6 +22,12 @@ __all__ = ["find_bare_program", "find_likely_program", "find_meant_program", "fi
 MAX_LEAD_IN = 200
 """Longer text before a fence explains something; what the fence holds is then an example of it."""
 
+_EXPLAINS = re.compile(
+    r"\bhow\b|\b(?:you|one)\s+(?:can|could|may|might)\b|\b(?:usage|syntax)\b"
+    r"|如何|怎么|怎样|用法|[你您]可以|写法",
+    re.IGNORECASE,
+)
+"""Words around code that explains something, for somebody else to run."""
 _TAGS = "think|thinking|thought|reasoning|reflection|scratchpad"
 _THINKING = re.compile(rf"(?:(?<!\s)\s++)?<({_TAGS})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _LATE_THINKING = re.compile(rf"(?:(?!<(?:{_TAGS})>).)*?</(?:{_TAGS})>[ \t]*\n", re.DOTALL | re.IGNORECASE)
@@ -85,26 +91,30 @@ def find_program(reply: str, tools: Collection[str] = (), name: str = "plan") ->
 
 
 def find_meant_program(
-    reply: str, tools: Collection[str] = (), name: str = "plan", *, lead_in: bool = True
+    reply: str, tools: Collection[str] = (), name: str = "plan", *, answers: bool = True
 ) -> Source | None:
     """Return the fenced program that a reply is, where nobody said that there must be one.
 
-    Behind its fence there is nothing; before it, unless it is all of the reply, there is at most a short lead-in that
-    asks nothing (none without `lead_in`), and it calls a tool or gives an answer. Other code is an example in prose.
+    Unless it is all of the reply, at most short texts stand around it, the first of which asks nothing, and it calls a
+    tool; where nothing stands behind it, to give an answer is enough too (not without `answers`). Other code is an
+    example in prose. What the words around it leave of the program is for the caller to judge.
     """
     text = _without_thinking(reply)
     opening = _OPENING.search(text)
     if opening is None:
         return None
     program, end = _block(text, opening)
-    before, behind = text[: opening.start()].strip("\ufeff \t\r\n"), _THINKING.sub("", text[end:])
-    if behind.strip() or program not in _fenced(text, tools):
+    before, behind = text[: opening.start()].strip("\ufeff \t\r\n"), _THINKING.sub("", text[end:]).strip()
+    if program not in _fenced(text, tools):
         return None
-    if before and not (
-        lead_in and len(before) <= MAX_LEAD_IN and "?" not in before and "？" not in before and _acts(program, tools)
-    ):
+    if not before and not behind:
+        return Source(program, name)
+    if max(len(before), len(behind)) > MAX_LEAD_IN or "?" in before or "？" in before or _OPENING.search(behind):
         return None
-    return Source(program, name)
+    if _EXPLAINS.search(before) or _EXPLAINS.search(behind):
+        return None
+    needs_call = bool(behind) or not answers
+    return Source(program, name) if _acts(program, tools, answering=not needs_call) else None
 
 
 def find_bare_program(reply: str, tools: Collection[str] = (), name: str = "plan") -> Source | None:
@@ -197,22 +207,29 @@ def _has_code_lines(text: str) -> bool:
     return len(lines) > 1 and sum(bool(_CODE_LINE.match(line)) for line in lines) > 0.6 * len(lines)
 
 
-def _acts(program: str, tools: Collection[str]) -> bool:
-    """Return whether a program calls a tool (anything, where the tools are not known) or gives an answer."""
+def _acts(program: str, tools: Collection[str], *, answering: bool) -> bool:
+    """Return whether a program calls a tool (anything, where the tools are not known) or, if `answering`, answers.
+
+    Where an answer is not enough, the tools have to be known.
+    """
+    if not answering and not tools:
+        return False
+    endings = _ANSWERING if answering else frozenset[str]()
     try:
         body = read_text(Source(program)).body
     except Unreadable:
-        words = "|".join(map(re.escape, (*tools, *_ANSWERING)))
-        return re.search(rf"(?<![\w.])(?:{words})\s*\(|^\s*return\b", program, re.MULTILINE) is not None
+        words = "|".join(map(re.escape, (*tools, *endings)))
+        ends = r"|^\s*return\b" if answering else ""
+        return re.search(rf"(?<![\w.])(?:{words})\s*\({ends}", program, re.MULTILINE) is not None
     stack: list[ast.AST] = [*body]
     while stack:
         node = stack.pop()
-        if isinstance(node, ast.Return):
+        if isinstance(node, ast.Return) and answering:
             return True
         if isinstance(node, ast.Call):
             called = dotted(node.func) or ""
             is_plain = isinstance(node.func, ast.Name)
-            if called in _ANSWERING or (_is_tool(called, tools) if tools else is_plain and called not in WORDS):
+            if called in endings or (_is_tool(called, tools) if tools else is_plain and called not in WORDS):
                 return True
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):  # its `return` gives the caller something
             stack += [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TypeVar
 
-from toolplan.diagnostics import program as wording
+from toolplan.diagnostics import program_calls as wording
 from toolplan.parse.python_notation.lowering import Lowering, Refused
 from toolplan.parse.python_notation.vocabulary import dotted
 from toolplan.values import Json

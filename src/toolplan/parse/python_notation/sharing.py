@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolplan.diagnostics import Diagnostic
-from toolplan.diagnostics import program as wording
+from toolplan.diagnostics import program_changes as wording
 from toolplan.parse.python_notation.changes import root_of
 from toolplan.parse.python_notation.text import ProgramText
 from toolplan.parse.python_notation.vocabulary import CHANGING

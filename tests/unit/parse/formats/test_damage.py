@@ -53,7 +53,7 @@ GOOD = '<tool_call>\n{"name": "good", "arguments": {}}\n</tool_call>'
         (f'<tool_call>\n{{"name": "f", "arguments": {{"a": 1\n</tool_call>\n{GOOD}', ["f TP132", "good"]),
         (f"<tool_call>\n{{}}\n</tool_call>\n{GOOD}", ["None TP134", "good"]),
         (f'<tool_call>\n{{"name": "f", "arguments": {{}}, "city": "Oslo"}}\n</tool_call>\n{GOOD}', ["f TP134", "good"]),
-        (f"<tool_call>\n<function=f>\n<parameter=a>\nx\n</tool_call>\n{GOOD}", ["f TP132", "good"]),
+        (f"<tool_call>\n<function=f>\n<parameter=a>\nx\n</tool_call>\n{GOOD}", ["f TP131", "good"]),
         (f"<tool_call>\n<function=f>\njunk\n</function>\n</tool_call>\n{GOOD}", ["f TP131", "good"]),
         (
             '<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": "x<|tool_call_end|>'
@@ -102,7 +102,7 @@ def test_a_value_may_hold_tags_of_its_own_kind() -> None:
     (call,) = [part for part in read_calls(reply, "qwen_xml") if isinstance(part, CallPart)]
     assert call.arguments == {"a": inner}
     unclosed = reply.replace("1\n</parameter>", "1\n")
-    assert outline(unclosed, "qwen_xml") == ["f TP132", "g TP136"]
+    assert outline(unclosed, "qwen_xml") == ["f TP131", "g TP136"]
 
 
 def test_an_argument_given_twice_is_not_chosen() -> None:

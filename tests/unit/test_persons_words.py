@@ -1,0 +1,345 @@
+"""A person's words, and what decides whether they are asked for, from one process to the next."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolplan import Agent, tool
+from toolplan.approval import Card, Decision
+from toolplan.check import CheckedPlan
+from toolplan.errors import JournalMismatch
+from toolplan.journal import Journal, PlanBegun, RunBegun
+from toolplan.journal.waiting import answer, approve, questions
+from toolplan.models import FunctionModel, Reply, ToolCallPart
+from toolplan.plan import Call, Plan, walk
+from toolplan.policy import PlannedCall, Review, policy_from_toml
+from toolplan.show import template_json, to_json
+from toolplan.turn import Turn
+
+LOOKS = policy_from_toml('otherwise = "ask"\n[[rule]]\neffect = "none"\nthen = "ask"\n', "looks")
+FREE = policy_from_toml('otherwise = "allow"\n', "free")
+
+
+class Post:
+    """An office that keeps what was sent; a mailbox with other people's text."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+        @tool(reads="book")
+        def find(name: str) -> str:
+            return f"{name}@example.com"
+
+        @tool(reads="mailbox", untrusted=True)
+        def read_mail(about: str) -> str:
+            return "eve@example.net"
+
+        @tool(writes="mailbox:{to}", guarded="to")
+        def send(to: str, body: str = "hi") -> str:
+            self.sent.append(to)
+            return f"sent to {to}"
+
+        self.tools = [find, read_mail, send]
+
+
+def step(tool_name: str, result: str | None = None, /, **arguments: Any) -> dict[str, Any]:
+    return {"tool_name": tool_name, "arguments": arguments} | ({"result_variable": result} if result else {})
+
+
+def played(*replies: Any) -> Callable[[], FunctionModel]:
+    """Return what makes a model that gives these replies, whichever process asks: by how many it has given before."""
+    given = [0]
+
+    def reply(_: Any) -> Any:
+        given[0] += 1
+        said = replies[min(given[0], len(replies)) - 1]
+        return said if isinstance(said, str | Reply) else json.dumps(said)
+
+    return lambda: FunctionModel(reply)
+
+
+def turns(*replies: Any) -> Callable[[], FunctionModel]:
+    """The same for a loop: by the place of the conversation."""
+
+    def reply(request: Any) -> Any:
+        said = replies[sum(message.role == "assistant" for message in request.messages)]
+        if isinstance(said, str):
+            return said
+        return Reply("", tuple(ToolCallPart(f"c{n}", name, given) for n, (name, given) in enumerate(said)))
+
+    return lambda: FunctionModel(reply)
+
+
+MARY = step("send", to="mary@example.com")
+BOB = step("send", to="bob@example.com")
+UNCLEAR = f"The page contains the following instructions:\n\n```json\n{json.dumps([MARY, BOB])}\n```"
+MENDED = json.dumps([MARY, BOB])[:-1] + ",]"
+CALL = f"The page contains the following call:\n\n```json\n{json.dumps([MARY])}\n```"
+
+
+# What decides whether a person is asked ------------------------------------------------------------------------------
+
+
+def said_of(review: Review) -> dict[str, Any]:
+    """Return everything of a review, of its plan and of its calls, but where in a text it stands."""
+    plan_fields = {field.name for field in dataclasses.fields(Plan)}
+    assert plan_fields == {"steps", "answer", "thought", "inputs", "source", "notation", "repairs"}  # is it written?
+    call_fields = {field.name for field in dataclasses.fields(PlannedCall)}
+    assert call_fields == {"step", "tool", "arguments", "writes", "verdict", "sources", "unsaid", "again"}
+    plan = review.plan
+    calls = [
+        (c.step, c.tool, template_json(c.arguments), c.writes, c.verdict, c.sources, c.unsaid, c.again)
+        for c in review.calls
+    ]
+    again = [(step.id, step.again) for step in walk(plan.steps) if isinstance(step, Call)]
+    written = (to_json(plan), [step.id for step in walk(plan.steps)], again, plan.repairs, plan.notation, plan.inputs)
+    others = {field.name for field in dataclasses.fields(Review)} - {"plan", "tools", "calls", "forbidden"}
+    rest = {name: getattr(review, name) for name in others}
+    return {"plan": written, "calls": calls, "watched": review.watched} | rest
+
+
+@pytest.fixture
+def reviews(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the policy has said of plans so far."""
+    seen: list[dict[str, Any]] = []
+    reviewed = Turn.reviewed
+
+    def look(self: Turn, checked: CheckedPlan) -> Review:
+        found = reviewed(self, checked)
+        seen.append(said_of(found))
+        return found
+
+    monkeypatch.setattr(Turn, "reviewed", look)
+    return seen
+
+
+PYTHON = 'who = find(name="ann")\nsend(to=who)\nsend(to="bob@example.com")'
+ASKS_FIRST = [{"ask_user": "Which?", "result_variable": "who"}, step("send", to="{who}")]
+ONCE_MORE = {**MARY, "again": "it was not read"}
+CASES: dict[str, tuple[Callable[[], FunctionModel], dict[str, Any], str]] = {
+    "unclear": (played(UNCLEAR), {}, "Write to mary@example.com and bob@example.com"),
+    "mended": (played(MENDED), {}, "Write to mary@example.com and bob@example.com"),
+    "auto": (played(UNCLEAR), {"mode": "auto"}, "Write to mary@example.com and bob@example.com"),
+    "small words": (played([MARY, BOB]), {}, "Write to my friends"),
+    "python": (played(f"```python\n{PYTHON}\n```"), {"notation": "python"}, "Write to Ann."),
+    "inputs": (played({"inputs": {"x": "mary@example.com"}, "steps": [step("send", to="{x}")]}), {}, "Write."),
+    "other people's text": (
+        played([step("read_mail", "mail", about="x"), step("send", to="{mail}")]),
+        {},
+        "Answer the mail.",
+    ),
+    "a question": (played(ASKS_FIRST), {"policy": "cautious", "approve": lambda calls, card: True}, "Write."),
+    "again": (
+        played([MARY, {"replan": "what now?"}], [step("read_mail", about="x"), ONCE_MORE]),
+        {"policy": "cautious", "approve": lambda calls, card: None if calls[0].again else True},
+        "Write to her.",
+    ),
+    "changed": (
+        played([MARY, {"ask_user": "on?"}, BOB]),
+        {
+            "policy": "cautious",
+            "approve": lambda calls, card: (
+                {c.step: Decision.allow(arguments={"to": "ann@example.com"}) if c.step == "s1" else True for c in calls}
+            ),
+        },
+        "Write.",
+    ),
+    "a loop": (turns([("send", {"to": "mary@example.com"})], "Done."), {"mode": "loop"}, "Write."),
+    "an unclear loop": (turns(CALL, "Done."), {"mode": "loop"}, "Write to mary@example.com."),
+    "a loop after other people's text": (
+        turns([("read_mail", {"about": "x"})], [("send", {"to": "bob@example.com"})], "Done."),
+        {"mode": "loop"},
+        "Write to Bob.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_the_policy_says_the_same_in_the_next_process(
+    case: str, tmp_path: Path, reviews: list[dict[str, Any]]
+) -> None:
+    model, options, request = CASES[case]
+    post, path = Post(), tmp_path / "j.db"
+    first = await Agent(model(), post.tools, journal=path, early_start=False, **options).run(request)
+    assert first.outcome == "waiting", first.error
+    sent, then = list(post.sent), list(reviews)
+    reviews.clear()
+    again = await Agent(model(), post.tools, journal=path, **{**options, "approve": None}).resume(first.run_id)
+    assert (again.outcome, post.sent) == ("waiting", sent)
+    assert [call.step for call in again.approvals] == [call.step for call in first.approvals]
+    assert reviews
+    assert reviews[-1] == then[-1]
+    for review in reviews:
+        assert review in then
+
+
+async def test_the_policy_says_the_same_of_a_request_of_a_conversation(
+    tmp_path: Path, reviews: list[dict[str, Any]]
+) -> None:
+    """What was said before, and whether other people's text was read, count as they did."""
+    post, path = Post(), tmp_path / "j.db"
+    read = [step("read_mail", "mail", about="x"), step("find", "bob", name="bob"), {"answer": "It is read."}]
+    model = played(read, [MARY, BOB, step("send", to="{bob}")])
+    chat = Agent(model(), post.tools, journal=path, early_start=False).conversation()
+    assert (await chat.send("Read. mary@example.com is my sister.")).outcome == "succeeded"
+    first = await chat.send("Write to them.")
+    assert (first.outcome, post.sent) == ("waiting", [])
+    then = list(reviews)
+    reviews.clear()
+    again = await Agent(model(), post.tools, journal=path).resume(first.run_id)
+    assert (again.outcome, post.sent) == ("waiting", [])
+    assert reviews[-1] == then[-1]
+
+
+@pytest.mark.parametrize("text", [UNCLEAR, MENDED])
+@pytest.mark.parametrize("word", ["none", "no", "one", "yes"])
+async def test_a_mended_plan_is_not_gone_on_with_without_a_yes(tmp_path: Path, text: str, word: str) -> None:
+    post, path, model = Post(), tmp_path / "j.db", played(text)
+
+    def agent() -> Agent:
+        return Agent(model(), post.tools, journal=path)
+
+    first = await agent().run("Write to mary@example.com and bob@example.com")
+    assert (first.outcome, post.sent) == ("waiting", [])
+    with Journal(path) as journal:
+        if word != "none":
+            approve(journal, first.run_id, steps=["s1"] * (word == "one"), deny="no, never" if word == "no" else None)
+    result = await agent().resume(first.run_id)
+    sent = ["mary@example.com", "bob@example.com"] if word == "yes" else []
+    assert post.sent == sent
+    assert result.outcome == {"yes": "succeeded", "no": "rejected"}.get(word, "waiting")
+
+
+async def test_a_plan_that_an_older_version_has_mended_still_asks(tmp_path: Path) -> None:
+    post, path, model = Post(), tmp_path / "j.db", played(MENDED)
+    first = await Agent(model(), post.tools, journal=path).run("Write to mary@example.com and bob@example.com")
+    with Journal(path) as journal:
+        entries = journal.read(first.run_id)
+    begun = entries[0]
+    assert isinstance(begun, RunBegun)
+    with Journal(tmp_path / "old.db") as journal:
+        writer = journal.begin(begun)
+        for entry in entries[1:]:
+            writer.add(dataclasses.replace(entry, repairs=[]) if isinstance(entry, PlanBegun) else entry)
+        writer.close()
+    result = await Agent(model(), post.tools, journal=tmp_path / "old.db").resume(first.run_id)
+    assert (result.outcome, post.sent) == ("waiting", [])
+
+
+# A no, and changed arguments ------------------------------------------------------------------------------------------
+
+
+async def test_a_no_holds_whatever_the_policy_is_by_then(tmp_path: Path) -> None:
+    for number, mode in enumerate(("plan", "loop")):
+        post, path = Post(), tmp_path / f"{number}.db"
+        model = (
+            played([MARY, BOB])
+            if mode == "plan"
+            else turns([("send", {"to": "mary@example.com"}), ("send", {"to": "bob@example.com"})], "Not sent.")
+        )
+
+        def agent(policy: Any, mode: Any = mode, model: Any = model, post: Post = post, path: Path = path) -> Agent:
+            return Agent(model(), post.tools, journal=path, mode=mode, policy=policy, max_repairs=0)
+
+        first = await agent("cautious").run("Write.")
+        with Journal(path) as journal:
+            approve(journal, first.run_id, steps=["s1"], deny="no!")
+        with pytest.raises(JournalMismatch, match="the policy is not what it was"):
+            await agent(FREE).resume(first.run_id)
+        for policy in (FREE, "declared", LOOKS):
+            result = await agent(policy).resume(first.run_id, accept_changes=True)
+            assert post.sent == []
+            assert result.outcome == ("rejected" if mode == "plan" else "succeeded")
+
+
+async def test_a_no_to_a_call_that_changes_nothing_holds_too(tmp_path: Path) -> None:
+    post, path = Post(), tmp_path / "j.db"
+    model = played([step("read_mail", "mail", about="private"), {"answer": "{mail}"}])
+    first = await Agent(model(), post.tools, journal=path, policy=LOOKS, early_start=False).run("Read.")
+    with Journal(path) as journal:
+        approve(journal, first.run_id, deny="that is private")
+    result = await Agent(model(), post.tools, journal=path, policy=FREE, max_repairs=0).resume(
+        first.run_id, accept_changes=True
+    )
+    assert (result.outcome, result.error) == ("rejected", "the plan was not approved: that is private")
+
+
+async def test_a_no_to_a_call_that_is_about_to_be_made_holds(tmp_path: Path) -> None:
+    post, path = Post(), tmp_path / "j.db"
+    model = played([step("find", "who", name="ann"), step("send", to="{who}"), {"answer": "done"}])
+
+    def look(calls: Any, card: Card) -> Decision | None:
+        return Decision.allow(each_call=True) if card.about == "plan" else None
+
+    first = await Agent(model(), post.tools, journal=path, policy="cautious", approve=look).run("Write.")
+    assert first.outcome == "waiting"
+    with Journal(path) as journal:
+        [question] = questions(journal.read(first.run_id))
+        assert question["planned"] is False
+        approve(journal, first.run_id, deny="not her")
+    result = await Agent(model(), post.tools, journal=path, policy=FREE, max_replans=0).resume(
+        first.run_id, accept_changes=True
+    )
+    assert (result.outcome, post.sent) == ("failed", [])
+    assert (result.error or "").startswith("not allowed: not her")
+
+
+async def test_changed_arguments_hold_whatever_the_policy_is_by_then(tmp_path: Path) -> None:
+    """The process ends between the person's word and the run."""
+    right = Decision.allow(arguments={"to": "ann@example.com"})
+    for number, mode in enumerate(("plan", "loop")):
+        post, path = Post(), tmp_path / f"{number}.db"
+        loop = turns([("send", {"to": "mary@example.com"}), ("send", {"to": "bob@example.com"})], "Sent.")
+        model = played([MARY, BOB]) if mode == "plan" else loop
+
+        def person(calls: Any, card: Card) -> Any:
+            return {call.step: right if call.values["to"] == "mary@example.com" else None for call in calls}
+
+        options: dict[str, Any] = {"journal": path, "mode": mode}
+        first = await Agent(model(), post.tools, policy="cautious", approve=person, **options).run("Write.")
+        assert (first.outcome, post.sent) == ("waiting", [])
+        result = await Agent(model(), post.tools, policy=FREE, **options).resume(first.run_id, accept_changes=True)
+        assert (result.outcome, post.sent) == ("succeeded", ["ann@example.com", "bob@example.com"])
+
+
+async def test_a_later_yes_takes_the_place_of_a_no(tmp_path: Path) -> None:
+    """What was refused comes again in a plan that the model has mended, and is allowed there."""
+    post, path, model = Post(), tmp_path / "j.db", played([MARY], [MARY, BOB])
+    words: list[Any] = [Decision.deny("Bob, too"), None]
+
+    def agent() -> Agent:
+        return Agent(
+            model(), post.tools, journal=path, policy="cautious", approve=lambda *_: words.pop(0) if words else None
+        )
+
+    first = await agent().run("Write.")
+    assert (first.outcome, [call.step for call in first.approvals]) == ("waiting", ["s1", "s2"])
+    assert (await agent().resume(first.run_id)).outcome == "waiting"
+    with Journal(path) as journal:
+        approve(journal, first.run_id)
+    assert (await agent().resume(first.run_id)).outcome == "succeeded"
+    assert post.sent == ["mary@example.com", "bob@example.com"]
+
+
+async def test_what_was_allowed_of_a_refused_plan_is_not_allowed_of_the_next_in_another_process(tmp_path: Path) -> None:
+    """The steps of the next plan have the same names."""
+    post, path = Post(), tmp_path / "j.db"
+    other = [{"ask_user": "on?"}, step("send", to="eve@example.com")]
+    model = played([{"ask_user": "on?"}, BOB, MARY], other)
+    words: list[Any] = [{"s2": True, "s3": Decision.deny("not Mary")}, Decision.allow(each_call=True)]
+
+    def agent(**more: Any) -> Agent:
+        return Agent(model(), post.tools, journal=path, policy="cautious", **more)
+
+    first = await agent(approve=lambda *_: words.pop(0)).run("Write.")
+    assert (first.outcome, first.answer) == ("waiting", "on?")
+    with Journal(path) as journal:
+        answer(journal, first.run_id, "yes")
+    result = await agent().resume(first.run_id)
+    assert (result.outcome, [call.step for call in result.approvals], post.sent) == ("waiting", ["s2"], [])
