@@ -343,6 +343,10 @@ class OpenAIServer(LoopbackServer):
         problem = self._problem_with_calls(messages)
         if problem:
             return Fails(400, problem)
+        turns = ["user" if role == "tool" else role for role, _ in itertools.groupby(roles) if role != "system"]
+        talk = [role for role in roles if role not in ("system", "developer", "tool")]
+        if any(one == other for one, other in itertools.pairwise(turns)) or "user user" in " ".join(talk):
+            return Fails(400, f"Conversation roles must alternate user/assistant/user/assistant/...: {roles}")
         if body.get("stream_options") and not body.get("stream"):
             return Fails(400, "'stream_options' is only allowed when 'stream' is true")
         for name in ("max_completion_tokens", "stream_options", "parallel_tool_calls"):

@@ -86,8 +86,11 @@ class _Lines:
         self._began = time.perf_counter()
         self._is_new = True
         self._has_early = False
+        self._zero: float | None = None
+        """When the times that are shown began, by the clock of the request: with the first run, or with the request,
+        which is what calls before the run are told by."""
         self._run_began = 0.0
-        """When the run began, by the clock of the request, which is the one that calls before the run are told by."""
+        """When the run began, by the clock that is shown; each further plan, or turn, is a run of its own."""
 
     def see(self, event: AgentEvent) -> None:
         try:
@@ -122,18 +125,16 @@ class _Lines:
                 start = words["start"] if attempt == 1 else words["again"]
                 return [f"{self._time(at)}  {_padded(start)}  {step}  {call_text(event, room)}"]
             case EarlyStarted(step=step, at_seconds=at):
-                return [f"{at:8.3f}s  {_padded(words['early'])}  {step}  {call_text(event, room)}"]
+                return [f"{self._early_time(at)}  {_padded(words['early'])}  {step}  {call_text(event, room)}"]
             case EarlyDiscarded(record=record):
                 at = record.finished_seconds or 0.0
-                return [f"{at:8.3f}s  {_padded(words['unused'])}  {record.id}  {record.tool}"]
+                return [f"{self._early_time(at)}  {_padded(words['unused'])}  {record.id}  {record.tool}"]
             case StepProgress(step=step, message=message, at_seconds=at):
                 return [f"{self._time(at)}  {_padded('...')}  {step}  {one_line(message, room)}"]
             case StepFinished(record=record):
-                at = record.finished_seconds or 0.0
                 ending = words.get(record.outcome, words["done"])
-                return [
-                    f"{self._time(at)}  {_padded(ending)}  {record.id}  {record.tool} -> {outcome_text(record, room)}"
-                ]
+                came = f"{record.id}  {record.tool} -> {outcome_text(record, room)}"
+                return [f"{self._time(record.finished_seconds)}  {_padded(ending)}  {came}"]
             case NoteShown():
                 return remark_text(event, language)
             case _:
@@ -146,12 +147,24 @@ class _Lines:
             self._began, self._is_new = time.perf_counter(), False
         if isinstance(event, EarlyStarted):
             self._has_early = True
-        elif isinstance(event, RunStarted) and self._has_early and not self._run_began:
-            self._run_began = time.perf_counter() - self._began
+        elif isinstance(event, RunStarted):
+            now = time.perf_counter() - self._began
+            if self._zero is None:
+                self._zero = 0.0 if self._has_early else now
+            self._run_began = now - self._zero
 
-    def _time(self, at: float) -> str:
-        """Return a time of the run as a column; a call that began before the run began at its beginning at least."""
+    def _time(self, at: float | None) -> str:
+        """Return a time of the run as a column, the time now for None.
+
+        A call that began before the run began at its beginning at least.
+        """
+        if at is None:
+            return f"{max(0.0, time.perf_counter() - self._began - (self._zero or 0.0)):8.3f}s"
         return f"{max(0.0, self._run_began + at):8.3f}s"
+
+    def _early_time(self, at: float) -> str:
+        """Return a time of the request as a column."""
+        return f"{max(0.0, at - (self._zero or 0.0)):8.3f}s"
 
     def _accepted(self, event: PlanAccepted) -> list[str]:
         lines = remark_text(event, self._language, whole=self._trace)

@@ -30,6 +30,9 @@ __all__ = ["history", "kept_parts", "numbered"]
 NO_RESULT = "there is no result of this call"
 """What a model is told of a call that nobody answered."""
 
+NOTHING_SAID = "(no reply)"
+"""Stands between results and what the user says next; after results, OpenAI's protocol has the assistant's turn."""
+
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_.:-]+")
 MOST_OF_A_NAME = 64
 
@@ -160,11 +163,21 @@ def _restored(message: Message, system: str) -> list[ModelResponsePart]:
 def history(messages: Sequence[Message], facts: ProviderFacts, system: str = "") -> list[ModelMessage]:
     """Return the conversation as the library's messages: what was said to the model, and what it answered, in turns.
 
-    `system` is the library's name of the provider, to whom what it wanted kept is given back.
+    User and assistant take turns, as many servers and templates insist: what one says twice in a row, where a reply
+    between was empty, becomes one message. `system` is the library's name of the provider, to whom what it wanted kept
+    is given back.
     """
     from pydantic_ai import messages as library
 
     turns: list[ModelMessage] = []
+
+    def add_response(parts: list[Any], **whose: Any) -> None:
+        last = turns[-1] if turns else None
+        if isinstance(last, library.ModelResponse):
+            turns[-1] = dataclasses.replace(last, parts=[*last.parts, *parts])
+        else:
+            turns.append(library.ModelResponse(parts, **whose))
+
     # OpenAI's protocol has no mark for a failed call; there the words of the result say it, unwrapped.
     failed = "success" if facts.protocol == "openai" else "failed"
     for message in numbered(messages, facts.call_ids):
@@ -173,7 +186,7 @@ def history(messages: Sequence[Message], facts: ProviderFacts, system: str = "")
             if parts:
                 kept: dict[str, Any] = message.kept if _is_own(message, system) and message.kept else {}
                 provider, canonical = kept.get("provider_name"), kept.get("canonical_system")
-                turns.append(library.ModelResponse(parts, provider_name=provider, canonical_system=canonical))
+                add_response(parts, provider_name=provider, canonical_system=canonical)
             continue
         said: list[Any]
         if message.role == "system":
@@ -188,7 +201,14 @@ def history(messages: Sequence[Message], facts: ProviderFacts, system: str = "")
         else:
             said = [library.UserPromptPart(message.content)]
         last = turns[-1] if turns else None
-        if isinstance(last, library.ModelRequest):
+        before = last.parts[-1] if isinstance(last, library.ModelRequest) else None
+        if message.role == "user" and isinstance(before, library.UserPromptPart):
+            merged = library.UserPromptPart(f"{before.content}\n\n{message.content}".strip())
+            turns[-1] = library.ModelRequest(parts=[*cast("Any", last).parts[:-1], merged])
+        elif message.role == "user" and isinstance(before, library.ToolReturnPart) and facts.protocol == "openai":
+            add_response([library.TextPart(NOTHING_SAID)])
+            turns.append(library.ModelRequest(parts=said))
+        elif isinstance(last, library.ModelRequest):
             turns[-1] = dataclasses.replace(last, parts=[*last.parts, *said])
         else:
             turns.append(library.ModelRequest(parts=said))

@@ -211,10 +211,10 @@ def _explain_status(error: Any, target: Target, attempt: Attempt, after: str) ->
         return _failure(target, f"`{name}` does not stream{said}", "unstreamable", "refused", status)
     if status in _REFUSALS and (wish := _refused_wish(attempt, body)):
         return _failure(target, f"`{name}` does not take `{wish}`{said}", "unwanted", "refused", status, wish=wish)
+    if status in (401, 403) or (status == 400 and _BAD_KEY.search(body)):
+        return _failure(target, f"`{name}` refused the key{said}{_key_advice(target)}", "final", "key", status)
     if attempt.carried and _refuses_schema(status, body.replace(target.model, "")):
         return _failure(target, f"`{name}` refused the request{said}", "refused", "refused", status)
-    if status in (401, 403):
-        return _failure(target, f"`{name}` refused the key{said}{_key_advice(target)}", "final", "key", status)
     if status == 404:
         advice = f"; is `{target.model}` the right model, and {target.shown_url} the right address?"
         return _failure(target, f"`{name}` was not found{said}{advice}", "final", "not_found", status)
@@ -238,6 +238,8 @@ _SCHEMA = re.compile(
 _SCHEMA_500 = re.compile(
     r"response_format|json_schema|grammar|samplers?\b|param(eter)?:? ?tools|tools param", re.IGNORECASE
 )
+_BAD_KEY = re.compile(r"api[ _]key (is )?(not valid|invalid|expired)|(invalid|incorrect) api[ _]key", re.IGNORECASE)
+"""How providers word with status 400 that they refuse the key, as Gemini does."""
 _OTHER_REASON = re.compile(
     r"context.?(length|window)|maximum context|too long|too many tokens|credit|quota", re.IGNORECASE
 )

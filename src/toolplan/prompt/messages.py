@@ -99,8 +99,8 @@ def plan_messages(
     `now` is the run's start as ISO text; `context` is what the application knows about the user (name, place);
     `extra_rules` are sentences of the application. `may_loop` tells the model what it can say when only results can
     tell what to do next; `earlier` is what went before in the conversation (`earlier_text`); `others` are the names of
-    tools that there are but that are not shown, the likeliest first, perhaps with what each is for. Raises `UsageError` for a `now` that is no ISO
-    date or time, an unknown language or an unknown notation.
+    tools that there are but that are not shown, the likeliest first, perhaps with what each is for. Raises `UsageError`
+    for a `now` that is no ISO date or time, an unknown language or an unknown notation.
     """
     words = wording_for(language, request)
     rules = _rules(words, notation) + (words.may_loop[notation] if may_loop else "")

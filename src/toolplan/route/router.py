@@ -30,7 +30,7 @@ TOP = 10
 RANKS = 60
 """The constant of reciprocal rank fusion, as its authors have it (Cormack, Clarke, Büttcher 2009)."""
 BLIND_TOKENS = 2_000
-"""Where the words of a request say nothing, all tools are shown if they cost no more: less than asking once more does."""
+"""Where the words of a request say nothing, all tools are shown if they cost no more: asking again costs more."""
 DEPTH = 4
 """Each order is followed to this many times the number of tools that may be chosen."""
 
@@ -39,8 +39,8 @@ class Router:
     """Chooses among `tools` for each request. The same request always gives the same selection.
 
     `top` is how many tools are chosen at most (but see below), `max_tokens` how much their text may cost; both count
-    everything that is shown. `always` names tools that are in every selection. Where there are no more tools than `top`, and they fit, all
-    of them are chosen.
+    everything that is shown. `always` names tools that are in every selection. Where there are no more tools than
+    `top`, and they fit, all of them are chosen.
 
     Tools are ordered by the words that they share with the request (BM25) and by keywords: those of
     `@tool(keywords=...)`, and of `intents`, which maps a keyword to the tools it stands for. With `embed`, which gives
@@ -50,11 +50,15 @@ class Router:
     A chosen tool brings along what makes the state that it requires, and the tools that `along` names for it; if there
     is no room for all of these, it is not chosen. Where there is room, it also brings one that gives the handle that it
     cannot be called without, as `list_events` gives the `event_id` of `cancel_event`. What room is left goes to tools
-    that have words in common with those that were matched, then to any others. Where nothing of a request is in any
-    tool, or it is in a script that the tools are not, `top` is no help: any choice would be a guess, and a plan that has
-    to be asked for twice costs more than signatures do. Then all tools are chosen, as far as `max_tokens` goes, or
-    `BLIND_TOKENS`; `Selection.is_blind` says so, and the first time a warning in the log. `count` counts the tokens of a text; without it they are
-    estimated. Raises `UsageError` for a name that no tool has, and when the `always` tools alone are too many.
+    that have words in common with those that were matched, then to any others.
+
+    Where nothing of a request is in any tool, or it is in a script that the tools are not, any choice would be a guess,
+    and a plan that has to be asked for twice costs more than signatures do. Then all tools are chosen, whatever `top`
+    is, if they cost no more than `max_tokens`, or 2,000 without it; `Selection.is_blind` says so, and, the first time,
+    a warning in the log.
+
+    `count` counts the tokens of a text; without it they are estimated. Raises `UsageError` for a name that no tool has,
+    and when the `always` tools alone are too many.
     """
 
     def __init__(
@@ -170,9 +174,9 @@ class Router:
         if not self._has_warned:
             self._has_warned = True
             _log.warning(
-                "no word of a request is in any of the %d tools, so it could not be told which of them it needs; give "
-                "tools keywords in the words of the users, as in @tool(keywords=...) or Router(intents=...), or compare "
-                "meanings with Router(embed=...)",
+                "no word of a request is in any of the %d tools, so it could not be told which of them it needs; "
+                "give tools keywords in the words of the users, as in @tool(keywords=...) or Router(intents=...), "
+                "or compare meanings with Router(embed=...)",
                 len(self.tools),
             )
 

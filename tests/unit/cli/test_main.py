@@ -27,6 +27,7 @@ from toolplan.cli.app import app
         (["ask", "hi", "--tools", "t.py", "--language", "fr"], '"fr"'),
         (["ask", "  ", "--tools", "t.py"], "the request is empty"),
         (["ask", "hi", "--tools", "t.py", "--max-repairs", "-1"], "`--max-repairs` is -1"),
+        (["ask", "hi", "--tools", "t.py", "--max-turns", "0"], "`--max-turns` is 0"),
         (["run", "nope.json", "--tools", "office.py", "--now", "soon"], "`--now soon` is no ISO date or time"),
         (["demo", "bogus"], "no demo is named `bogus`; there are weather-cold,"),
         (["explain", "TP399"], "there is no code `TP399`"),

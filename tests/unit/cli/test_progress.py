@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
 import time
+from typing import Any
 
 import pytest
 
 from toolplan import Agent, ToolSet, check, parse, tool
 from toolplan.agent import ModelAsked, ModelReplied, PlanAccepted, PlanRefused, ReplyStreamed
 from toolplan.cli.progress import call_text, one_line, outcome_text, watching
-from toolplan.errors import PlanRejected
+from toolplan.errors import PlanRejected, ToolFailed
 from toolplan.models import Message, ScriptedModel, Usage
 from toolplan.run import (
     EarlyDiscarded,
     EarlyFinished,
     EarlyStarted,
     NoteShown,
+    RunStarted,
     StepFinished,
     StepProgress,
     StepStarted,
@@ -173,3 +176,41 @@ def test_calls_before_the_run_and_in_it_are_told_by_one_clock() -> None:
     assert 0 < at["early s1"] <= at["start s1"] + 0.01 < at["done s1"] + 0.01
     assert at["done s1"] < 0.4
     assert at["start s2"] >= 0.4
+
+
+def test_the_times_of_further_plans_and_turns_go_on() -> None:
+    @tool(reads="x")
+    def look_up(what: str) -> str:
+        time.sleep(0.03)
+        if what == "no":
+            raise ToolFailed("there is none")
+        return what
+
+    def shown(mode: Any, *replies: Any) -> list[float]:
+        stream = io.StringIO()
+        with watching(stream) as view:
+            Agent(ScriptedModel(list(replies)), [look_up], mode=mode).run_sync("Go.", watch=view.see)
+        return [float(at) for at in re.findall(r"^ *(-?\d+\.\d+)s  \w+ +s\d", stream.getvalue(), re.MULTILINE)]
+
+    def plan(*what: str, **more: Any) -> dict[str, Any]:
+        steps = [{"tool_name": "look_up", "arguments": {"what": each}} for each in what]
+        return {"text": json.dumps({"steps": steps, "answer": "ok"}), **more}
+
+    def turn(what: str) -> dict[str, Any]:
+        return {"tool_calls": [{"name": "look_up", "arguments": {"what": what}}], "delay_seconds": 0.05}
+
+    for times in (
+        shown("plan", plan("no"), plan("yes", delay_seconds=0.1)),
+        shown("loop", turn("a"), turn("b"), turn("c"), "done"),
+    ):
+        assert len(times) >= 4
+        assert all(later >= earlier - 0.02 for earlier, later in itertools.pairwise(times)), times
+
+
+def test_a_step_without_an_end_of_its_own_is_told_with_the_time_now() -> None:
+    stream = io.StringIO()
+    with watching(stream) as view:
+        view.see(RunStarted("r"))
+        time.sleep(0.05)
+        view.see(StepFinished(StepRecord("s7", "look", (), {}, outcome="cancelled")))
+    assert float(stream.getvalue().split("s ")[0]) >= 0.05

@@ -31,7 +31,16 @@ def test_the_document(office) -> None:
     document = office("route", "the weather", *TOOLS_FILE, "--top", "1", "--max-tokens", "500", "--json").document
     assert document["tools"] == ["get_weather"]
     assert document["matches"][0]["words"] == ["weather"]
-    assert set(document) == {"request", "tools", "matches", "left_out", "tokens", "tokens_of_all", "tokens_saved"}
+    assert set(document) == {
+        "request",
+        "tools",
+        "matches",
+        "left_out",
+        "tokens",
+        "blind",
+        "tokens_of_all",
+        "tokens_saved",
+    }
 
 
 def test_tools_for_which_nothing_speaks_are_not_called_related_where_all_are_chosen(office) -> None:

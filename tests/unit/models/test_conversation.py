@@ -130,7 +130,7 @@ def test_history_alternates_between_what_was_said_and_answered():
     assert [(turn.kind, [part.content for part in turn.parts]) for turn in turns] == [
         ("request", ["s", "u1"]),
         ("response", ["a1"]),
-        ("request", ["u2", "u3"]),
+        ("request", ["u2\n\nu3"]),
     ]
 
 

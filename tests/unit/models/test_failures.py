@@ -156,3 +156,13 @@ def test_a_slow_answer_is_final_but_a_slow_connection_is_not():
     assert explain(TimeoutError(), TARGET, PLAIN).kind == "final"
     assert explain(library.ModelTimeoutError("m1", "slow", phase="read"), TARGET, PLAIN).kind == "final"
     assert explain(library.ModelTimeoutError("m1", "slow", phase="connect"), TARGET, PLAIN).kind == "transient"
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["API key not valid. Please pass a valid API key.", "API key expired.", "Invalid API Key", "api_key invalid"],
+)
+@pytest.mark.parametrize("attempt", [PLAIN, WITH_SCHEMA])
+def test_a_key_that_is_refused_with_status_400(message, attempt):
+    failure = explain(http(400, {"error": {"message": message, "status": "INVALID_ARGUMENT"}}), TARGET, attempt)
+    assert (failure.kind, failure.error.reason) == ("final", "key")

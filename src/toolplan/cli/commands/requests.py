@@ -98,6 +98,9 @@ def ask(
             "be made.",
         ),
     ] = "plan",
+    max_turns: Annotated[
+        int, Parameter(name="--max-turns", help="How often a loop may ask the model, its answer included.")
+    ] = 20,
     review: Annotated[
         bool,
         flag("--review", help="Let the model read its accepted plan once more before it runs: one more inference."),
@@ -126,6 +129,8 @@ def ask(
         raise UsageError(f"`--max-repairs` is {max_repairs}; write 0 or more")
     if max_replans < 0:
         raise UsageError(f"`--max-replans` is {max_replans}; write 0 or more")
+    if max_turns < 1:
+        raise UsageError(f"`--max-turns` is {max_turns}; write 1 or more")
     spoken = tongue_of(language, request)
     chosen = model_for(model, base_url)
     if chosen is None:
@@ -140,6 +145,7 @@ def ask(
         answer=answer,
         max_repairs=max_repairs,
         max_replans=max_replans,
+        max_turns=max_turns,
         mode=mode,
         route=route,
         review=review,
