@@ -29,7 +29,7 @@ async def allowed(checked: CheckedPlan, turn: Turn) -> tuple[CheckedPlan, Review
     need_reader(checked, turn)
     turn.accepted(checked)
     while True:
-        reviewed = turn.reviewed(checked)
+        reviewed = turn.approvals.minding(turn.reviewed(checked))
         if reviewed.asks and turn.begin_run() is not None:
             turn.record.asks(checked)
         word = await turn.approvals.of_plan(checked, reviewed, fits=partial(_misfit, checked, turn))

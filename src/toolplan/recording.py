@@ -16,13 +16,13 @@ from collections.abc import Callable, Collection, Sequence
 from typing import cast
 
 from toolplan import show
-from toolplan.approval import Card, Decision, Grant, Grants, decisions_of
+from toolplan.approval import Card, Decision, Grant, Grants, call_alone, decisions_of
 from toolplan.check import CheckedPlan
 from toolplan.errors import JournalError
 from toolplan.journal import Decision as Decided
 from toolplan.journal import Entry, Journal, RunBegun, RunEnded, RunResumed, RunWriter, SecretLeftOut, Story, tell
 from toolplan.journal.secrets import Secrets
-from toolplan.policy import PlannedCall
+from toolplan.policy import PlannedCall, Policy
 from toolplan.run import RunResult
 from toolplan.run.approvals import Approver, Held
 from toolplan.run.recovery import plan_begun
@@ -35,11 +35,12 @@ __all__ = [
     "Record",
     "asked_of",
     "bound_to",
-    "call_alone",
     "edits_of",
     "grant",
     "held_before",
+    "policies_of",
     "restore",
+    "restore_refusals",
     "said_before",
     "version",
     "why_not_later",
@@ -66,7 +67,7 @@ class Record:
         self.writer: RunWriter | None = None
         self._tools = tools
         self._before: list[Entry] = []
-        self._heard: set[tuple[str, str]] = set()
+        self._heard: dict[tuple[str, str], Decision] = {}
         self._left_out: set[str] = set()
 
     @property
@@ -105,7 +106,7 @@ class Record:
         """Go on with a run that has been begun."""
         self.writer, self.run_id = writer, writer.run_id
         writer.secrets = Secrets(self._tools)
-        self._heard = {(decision.step, decision.bound) for decision in story.decisions}
+        self._heard = {(said.step, said.bound): word_of(said) for said in story.decisions}
         self._left_out = set(story.left_out)
 
     def resumed(self) -> None:
@@ -123,9 +124,9 @@ class Record:
     def decided(self, card: Card, call: PlannedCall, decision: Decision) -> None:
         """Note a person's word."""
         bound = bound_to(card, call)
-        if self.writer is None or (call.step, bound) in self._heard:
+        if self.writer is None or self._heard.get((call.step, bound)) == decision:
             return
-        self._heard.add((call.step, bound))
+        self._heard[call.step, bound] = decision
         said = Decided(
             decision.answer,
             call.step,
@@ -139,7 +140,8 @@ class Record:
             decision.each_call,
             decision.reason,
             at=_now(),
-            call=call_alone(call, self._tools),
+            call=call_alone(call, self._tools[call.tool]),
+            policy=card.policy_fingerprint,
         )
         self.writer.add(said)
 
@@ -175,23 +177,18 @@ def bound_to(card: Card | None, call: PlannedCall) -> str:
     """Return the hash of what a person was shown of a call: the whole plan, or (no card) this call with its values."""
     if card is not None and card.about == "plan":
         return card.hash
-    shown: list[Json] = [call.step, call.tool, show.template_json(call.arguments), list[Json](call.verdict.names)]
+    shown: list[Json] = [call.step, call.tool, show.template_json(call.arguments), list[Json](call.verdict.own.names)]
     return hashlib.sha256(json.dumps(shown, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def call_alone(call: PlannedCall, tools: ToolSet) -> str:
-    """Return the hash of a call by itself, whatever the policy says of it. Its secrets do not count."""
-    arguments = show.template_json(without_secrets(call.arguments, tools[call.tool]))
-    shown: list[Json] = [call.step, call.tool, arguments]
-    return hashlib.sha256(json.dumps(shown, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
-
-
-def asked_of(card: Card | None, calls: Sequence[PlannedCall], run: RunResult | None, tools: ToolSet) -> list[Json]:
+def asked_of(
+    card: Card | None, calls: Sequence[PlannedCall], run: RunResult | None, tools: ToolSet, policy: Policy
+) -> list[Json]:
     """Return everything that a request waits for, as its journal keeps it: `calls`, then the questions of the run.
 
     `card` is that of the plan, when the calls wait for a word on the plan as a whole.
     """
-    asked = [_approval(call, bound_to(card, call), tools, planned=card is not None) for call in calls]
+    asked = [_approval(call, bound_to(card, call), tools, policy, planned=card is not None) for call in calls]
     if run is None or run.outcome != "waiting":
         return asked
     for command in run.questions:
@@ -204,7 +201,7 @@ def asked_of(card: Card | None, calls: Sequence[PlannedCall], run: RunResult | N
     return asked
 
 
-def _approval(call: PlannedCall, bound: str, tools: ToolSet, *, planned: bool) -> Json:
+def _approval(call: PlannedCall, bound: str, tools: ToolSet, policy: Policy, *, planned: bool) -> Json:
     return {
         "kind": "approval",
         "step": call.step,
@@ -214,7 +211,8 @@ def _approval(call: PlannedCall, bound: str, tools: ToolSet, *, planned: bool) -
         "rules": list[Json](call.verdict.names),
         "planned": planned,
         "bound": bound,
-        "call": call_alone(call, tools),
+        "call": call_alone(call, tools[call.tool]),
+        "policy": policy.fingerprint,
     }
 
 
@@ -225,9 +223,25 @@ def restore(grants: Grants, story: Story) -> None:
     """
     earlier = [entry for _, after in story.parts[:-1] for entry in after if isinstance(entry, Decided)]
     refused = {said.bound for said in story.decisions if said.planned and said.answer == "deny"}
+    restore_refusals(grants, story)
     for said in story.decisions if story.has_begun else earlier:
         if said.scope != "once" or said.bound not in refused:  # of a plan that was refused, another one came
             grant(grants, said)
+
+
+def restore_refusals(grants: Grants, story: Story) -> None:
+    """Let what a person has refused in an earlier process, and not allowed since, ask again in this one."""
+    for said in story.decisions:
+        _mind(grants, said, planned=False)
+
+
+def _mind(grants: Grants, said: Decided, *, planned: bool) -> None:
+    """Note whether a call is one that was refused."""
+    step = said.step.partition("[")[0]
+    if said.call and said.answer == "deny":
+        grants.refusals.refuse(step, said.tool, said.call, said.reason)
+    elif said.call and not said.each_call and not said.arguments:
+        grants.refusals.allow(step, said.call, planned=planned)
 
 
 def edits_of(story: Story) -> list[str]:
@@ -238,18 +252,30 @@ def edits_of(story: Story) -> list[str]:
 
 def grant(grants: Grants, said: Decided) -> None:
     """Let what a person has allowed beyond the call itself hold in this process."""
-    if said.answer != "allow" or said.each_call:
-        return
-    pattern = cast("dict[str, str] | None", said.pattern)
-    if said.scope != "once":
-        grants.grants.append(Grant(said.tool, frozenset(said.rules), None, pattern))
-    elif said.planned:
-        grants.grants.append(Grant(said.tool, frozenset(said.rules), said.step))
+    _mind(grants, said, planned=said.planned)
+    if said.answer == "allow" and (grants.policies is None or said.policy in grants.policies):
+        pattern = cast("dict[str, str] | None", said.pattern)
+        grants.allow(Grant(said.tool, frozenset(said.rules), said.step, pattern), said, planned=said.planned)
 
 
-def said_before(story: Story, approve: Approver | None) -> Approver:
-    """Return the approver that answers with what was said before of exactly this; else it asks."""
-    words = {(said.step, said.bound): said for said in story.decisions}
+def policies_of(story: Story, policy: Policy) -> frozenset[str]:
+    """Return the fingerprints with which an earlier yes holds under this policy.
+
+    Older versions have written none; what was said then holds under the policy that the run was begun with.
+    """
+    begun = story.begun.policy_fingerprint
+    return frozenset((policy.fingerprint, "") if begun in ("", policy.fingerprint) else (policy.fingerprint,))
+
+
+def said_before(story: Story, policy: Policy, approve: Approver | None) -> Approver:
+    """Return the approver that answers with what was said before of exactly this; else it asks.
+
+    A yes was said under the rules of then: under others that only have the same names, it is asked about again.
+    """
+    policies = policies_of(story, policy)
+    words = {
+        (said.step, said.bound): said for said in story.decisions if said.answer == "deny" or said.policy in policies
+    }
 
     async def answer(calls: Sequence[PlannedCall], card: Card) -> dict[str, bool | Decision | None]:
         answers: dict[str, bool | Decision | None] = {}
@@ -284,13 +310,13 @@ def held_before(story: Story, tools: ToolSet) -> Held | None:
     if story.loop is None:  # the steps of another plan have the same names; those of a loop have one each
         about = [entry for _, after in story.parts[-1:] for entry in after if isinstance(entry, Decided)]
     exact = {(said.step, said.bound) for said in about}
-    last = {said.call: said for said in about if said.call}
+    last = {(said.step, said.call): said for said in about if said.call}
     words = {call: said for call, said in last.items() if said.answer == "deny" or said.arguments}
     if not words:
         return None
 
     def held(card: Card | None, call: PlannedCall) -> Decision | None:
-        alone = call_alone(call, tools)
+        alone = call.step, call_alone(call, tools[call.tool])
         said = words.get(alone)
         if said is None or said.planned != (card is not None):
             return None

@@ -26,7 +26,17 @@ from toolplan.parse import parse
 from toolplan.plan import Plan
 from toolplan.planning import asked_with, refuse_forbidden
 from toolplan.policy import PlannedCall, Review
-from toolplan.recording import edits_of, grant, held_before, restore, said_before, version, why_not_later
+from toolplan.recording import (
+    edits_of,
+    grant,
+    held_before,
+    policies_of,
+    restore,
+    restore_refusals,
+    said_before,
+    version,
+    why_not_later,
+)
 from toolplan.result import Outcome, Result
 from toolplan.retelling import Retelling, plan_as_kept, without_thoughts
 from toolplan.route.offer import called_tools
@@ -104,7 +114,7 @@ async def take_up(
     turn.record.resumed()
     restore(turn.approvals.grants, story)
     turn.approvals.held = held_before(story, turn.agent.tools)
-    turn.approvals.approve = said_before(story, turn.agent.approve)
+    turn.approvals.approve = said_before(story, turn.agent.policy, turn.agent.approve)
     return parts[-1]
 
 
@@ -112,6 +122,9 @@ def _restore(turn: Turn, story: Story) -> None:
     """Let the turn know what the process that had the run knew of it before its plans."""
     begun, agent = story.begun, turn.agent
     turn.origins.is_callers_plan = begun.is_callers_plan
+    turn.approvals.grants.policies = policies_of(story, agent.policy)
+    if begun.trust_repairs is False:  # what waited for a yes still needs it
+        turn.trust_repairs = False
     for inferred in story.inferred:
         turn.counted_before(usage_from_json(inferred.usage))
     if begun.policy_fingerprint:  # else an older version has not written its budgets
@@ -183,9 +196,10 @@ def _loop(turn: Turn, story: Story, begun: LoopBegun) -> LoopBegun:
         if decided is not None and not retelling.is_telling_calls:  # else nobody says it now
             decided(card, call, decision)
 
+    restore_refusals(turn.approvals.grants, story)
     turn.approvals.decided = decide
     turn.approvals.held = held_before(story, turn.agent.tools)
-    turn.approvals.approve = said_before(story, approve_live)
+    turn.approvals.approve = said_before(story, turn.agent.policy, approve_live)
     return begun
 
 

@@ -121,6 +121,8 @@ class Turn:
         self.going: dict[str, StepRecord] | None = None
         """The steps of the run that goes on, as far as they got, where somebody wants to know of a broken off one."""
         self.origins = Origins(request)
+        self.trust_repairs = agent.trust_repairs
+        """Whether what had to be mended of a plan is trusted; not where the process that began the run did not."""
         self.approvals = Approvals(agent.approve, said=self.origins.said)
         self.record = Record(agent.journal, agent.tools)
         self.approvals.decided = self.record.decided
@@ -311,7 +313,7 @@ class Turn:
         """Return what the policy says about a plan of this request."""
         agent, origins = self.agent, self.origins
         situation = origins.situation(agent.user, self.mode_used, self.now)
-        trusted = agent.trust_repairs or origins.is_callers_plan  # it was mended for its author
+        trusted = self.trust_repairs or origins.is_callers_plan  # it was mended for its author
         known = origins.of_known(checked.known)
         last = self._reviewed
         if last is not None and last.plan is checked.plan and (last.situation, last.known) == (situation, known):
@@ -449,6 +451,7 @@ class Turn:
             user=self.agent.user,
             max_calls=self.limits.max_calls,
             max_seconds=self.max_seconds,
+            trust_repairs=self.trust_repairs,
         )
 
     def counted_before(self, usage: Usage) -> None:
@@ -494,7 +497,11 @@ class Turn:
             result = dataclasses.replace(result, outcome="failed", error=error)
         run = self.run
         card = self.card if run is None or run.outcome != "waiting" else None
-        asked = asked_of(card, result.approvals, run, self.agent.tools) if result.outcome == "waiting" else []
+        asked = (
+            asked_of(card, result.approvals, run, self.agent.tools, self.agent.policy)
+            if result.outcome == "waiting"
+            else []
+        )
         asked = cast("list[Json]", self.secrets.clean_json(asked, numbers=False))
         lost = await self.record.end(result.outcome, result.answer, result.error, asked)
         if lost is not None:

@@ -379,14 +379,15 @@ def test_e01_a_decision_belongs_to_one_call() -> None:
         made.append(q)
         return "done"
 
-    plan = [{"tool_name": each["name"], "arguments": each["arguments"]} for each in case["input"]["pending"]]
+    pending = [{"name": each["name"], "arguments": each["arguments"]} for each in case["input"]["pending"]]
     queries = {each["id"]: each["arguments"]["q"] for each in case["input"]["pending"]}
     approved = {queries[each["id"]] for each in case["input"]["decisions"] if each["approve"]}
 
     def approve(calls: Any, card: Any) -> dict[str, bool]:
         return {call.step: True for call in calls if call.values["q"] in approved}
 
-    result = Agent(tools=[run_sql], approve=approve).run_plan_sync(plan)
+    model = ScriptedModel([{"tool_calls": pending}])
+    result = Agent(model, tools=[run_sql], approve=approve, mode="loop").run_sync("Tidy up the database.")
     wanted = case["expect"]["detail"]
     assert made == [queries[id] for id in wanted["executed"]]
     assert [call.values["q"] for call in result.approvals] == [queries[id] for id in wanted["still_pending"]]

@@ -303,7 +303,8 @@ async def test_changed_arguments_hold_whatever_the_policy_is_by_then(tmp_path: P
 
         options: dict[str, Any] = {"journal": path, "mode": mode}
         first = await Agent(model(), post.tools, policy="cautious", approve=person, **options).run("Write.")
-        assert (first.outcome, post.sent) == ("waiting", [])
+        made = [] if mode == "plan" else ["ann@example.com"]  # calls of a turn have their words one by one
+        assert (first.outcome, post.sent) == ("waiting", made)
         result = await Agent(model(), post.tools, policy=FREE, **options).resume(first.run_id, accept_changes=True)
         assert (result.outcome, post.sent) == ("succeeded", ["ann@example.com", "bob@example.com"])
 
@@ -343,3 +344,212 @@ async def test_what_was_allowed_of_a_refused_plan_is_not_allowed_of_the_next_in_
         answer(journal, first.run_id, "yes")
     result = await agent().resume(first.run_id)
     assert (result.outcome, [call.step for call in result.approvals], post.sent) == ("waiting", ["s2"], [])
+
+
+# A call that was refused is asked about again -------------------------------------------------------------------------
+
+
+def for_all_but_bob(scope: Any) -> Callable[[Any, Card], Any]:
+    """Return a person who allows Mary for more than once and refuses Bob, and is then away."""
+    said: list[str] = []
+
+    def person(calls: Any, card: Card) -> Any:
+        words: dict[str, Any] = {}
+        for call in calls:
+            to = call.values.get("to")
+            if to is None:
+                words[call.step] = Decision.allow(each_call=True)
+            elif to not in said:
+                said.append(to)
+                pattern = {"to": "*@example.com"} if scope == "pattern" else None
+                words[call.step] = Decision.deny("never Bob") if "bob" in to else Decision.allow(scope, pattern=pattern)
+        return words
+
+    return person
+
+
+BOTH = {"for_each": "['mary@example.com', 'bob@example.com']", "as": "to", "do": [step("send", to="{to}")]}
+SPELT_OUT = step("send", to="bob@example.com", body="hi")
+A_LOOP = [("send", {"to": "mary@example.com"}), ("send", {"to": "bob@example.com"})]
+AGAIN_BOB = [("send", {"to": "bob@example.com"})]
+REPEATS: dict[str, tuple[tuple[Any, ...], str, list[str]]] = {
+    "the next plan": (([MARY, BOB], [BOB]), "plan", []),
+    "the next plan, the default spelt out": (([MARY, BOB], [SPELT_OUT]), "plan", []),
+    "the rest of a plan": (([BOTH], [BOB]), "plan", ["mary@example.com"]),
+    "a loop": ((A_LOOP, AGAIN_BOB, "Done."), "loop", ["mary@example.com"]),
+}
+
+
+@pytest.mark.parametrize("case", REPEATS)
+@pytest.mark.parametrize("scope", ["run", "pattern"])
+async def test_what_is_allowed_for_more_than_once_does_not_cover_a_call_that_was_refused(
+    case: str, scope: str, tmp_path: Path
+) -> None:
+    replies, mode, sent = REPEATS[case]
+    model = played(*replies) if mode == "plan" else turns(*replies)
+    post, path = Post(), tmp_path / "j.db"
+    options: dict[str, Any] = {"journal": path, "mode": mode, "policy": "cautious"}
+    first = await Agent(model(), post.tools, approve=for_all_but_bob(scope), **options).run("Write.")
+    assert (first.outcome, post.sent) == ("waiting", sent)
+    [call] = first.approvals
+    assert call.reason.startswith("a person refused this very call before: never Bob")
+    again = await Agent(model(), post.tools, **options).resume(first.run_id)
+    assert (again.outcome, post.sent) == ("waiting", sent)
+    with Journal(path) as journal:
+        approve(journal, first.run_id, steps=[call.step])
+    result = await Agent(model(), post.tools, **options).resume(first.run_id)
+    assert (result.outcome, post.sent) == ("succeeded", [*sent, "bob@example.com"])
+
+
+async def test_a_refused_call_under_another_id_asks_whatever_the_policy_is_by_then(tmp_path: Path) -> None:
+    post, path, model = Post(), tmp_path / "p.db", played([MARY], [BOB, MARY])
+    words: list[Any] = [Decision.deny("never Mary")]
+    first = await Agent(
+        model(), post.tools, journal=path, policy="cautious", approve=lambda *_: words.pop() if words else None
+    ).run("Write.")
+    assert first.outcome == "waiting"
+    result = await Agent(model(), post.tools, journal=path, policy=FREE).resume(first.run_id, accept_changes=True)
+    assert (result.outcome, [call.step for call in result.approvals], post.sent) == ("waiting", ["s2"], [])
+
+
+async def test_a_refused_call_of_a_loop_asks_whatever_the_policy_is_by_then(tmp_path: Path) -> None:
+    post, path = Post(), tmp_path / "l.db"
+    mary = [("send", {"to": "mary@example.com"})]
+    model = turns(mary, mary, "Done.")
+    options: dict[str, Any] = {"journal": path, "mode": "loop"}
+    first = await Agent(model(), post.tools, policy="cautious", **options).run("Write.")
+    with Journal(path) as journal:
+        approve(journal, first.run_id, deny="never Mary")
+    for _ in range(2):
+        result = await Agent(model(), post.tools, policy=FREE, **options).resume(first.run_id, accept_changes=True)
+        assert (result.outcome, [call.step for call in result.approvals], post.sent) == ("waiting", ["s2"], [])
+
+
+async def test_a_plan_that_goes_on_after_a_no_asks_about_the_same_call_under_another_policy(tmp_path: Path) -> None:
+    """The rest of a plan comes in the next process, under another policy."""
+    post, path, model = Post(), tmp_path / "j.db", played([BOTH], [BOB])
+
+    def look(calls: Any, card: Card) -> Decision | None:
+        return Decision.allow(each_call=True) if card.about == "plan" else None
+
+    first = await Agent(model(), post.tools, journal=path, policy="cautious", approve=look).run("Write.")
+    with Journal(path) as journal:
+        approve(journal, first.run_id, steps=["s2[1]"], deny="never Bob")
+    result = await Agent(model(), post.tools, journal=path, policy=FREE).resume(first.run_id, accept_changes=True)
+    assert (result.outcome, post.sent) == ("waiting", ["mary@example.com"])
+
+
+async def test_a_person_may_allow_the_same_plan_that_they_refused() -> None:
+    for later in (True, Decision.allow("run")):
+        post, words = Post(), [Decision.deny("not yet"), later]
+
+        def person(calls: Any, card: Card, words: list[Any] = words) -> Any:
+            return words.pop(0)
+
+        agent = Agent(played([MARY], [MARY])(), post.tools, policy="cautious", approve=person)
+        result = await agent.run("Write.")
+        assert (result.outcome, post.sent, words) == ("succeeded", ["mary@example.com"], [])
+
+
+async def test_of_two_calls_alike_one_may_be_refused() -> None:
+    post = Post()
+    twice = [("send", {"to": "mary@example.com"}), ("send", {"to": "mary@example.com", "body": "hi"})]
+    asked: list[str] = []
+
+    def person(calls: Any, card: Card) -> Any:
+        asked.extend(call.step for call in calls)
+        return {call.step: call.step == "s1" for call in calls}
+
+    result = await Agent(turns(twice, "Done.")(), post.tools, mode="loop", policy="cautious", approve=person).run("Go.")
+    assert (result.outcome, post.sent) == ("succeeded", ["mary@example.com"])
+    assert asked.count("s1") == 1
+
+
+@pytest.mark.parametrize("mode", ["plan", "loop"])
+async def test_changed_arguments_that_ask_at_each_call_are_asked_about_once_before(mode: Any) -> None:
+    post = Post()
+    model = played([MARY]) if mode == "plan" else turns([("send", {"to": "mary@example.com"})], "Done.")
+    cards: list[tuple[str, Any]] = []
+
+    def person(calls: Any, card: Card) -> Any:
+        cards.append((card.about, calls[0].values["to"]))
+        assert len(cards) < 9, "asked without end"
+        return Decision.allow(arguments={"to": "ann@example.com"}, each_call=True) if card.about == "plan" else True
+
+    result = await Agent(model(), post.tools, mode=mode, policy="cautious", approve=person).run("Write.")
+    assert (result.outcome, post.sent) == ("succeeded", ["ann@example.com"])
+    assert cards == [("plan", "mary@example.com"), ("calls", "ann@example.com")]
+
+
+# What a yes was said under --------------------------------------------------------------------------------------------
+
+
+async def test_a_yes_does_not_hold_under_another_policy_whose_rule_has_the_same_name(tmp_path: Path) -> None:
+    def rules(why: str) -> Any:
+        rule = f'[[rule]]\nname = "mail"\ntool = "send"\nthen = "ask"\nreason = "{why}"\n'
+        return policy_from_toml('otherwise = "allow"\n' + rule, "rules")
+
+    one, other = rules("it is big"), rules("legal must sign off")
+    for number, mode in enumerate(("plan", "loop")):
+        post, path = Post(), tmp_path / f"{number}.db"
+        loop = turns(
+            [("send", {"to": "mary@example.com"}), ("ask_user", {"question": "on?"})],
+            [("send", {"to": "bob@example.com"})],
+            "Done.",
+        )
+        model = played([MARY, {"ask_user": "on?"}, BOB]) if mode == "plan" else loop
+        options: dict[str, Any] = {"journal": path, "mode": mode}
+        first = await Agent(model(), post.tools, policy=one, **options).run("Write.")
+        with Journal(path) as journal:
+            approve(journal, first.run_id, scope="run")
+        asked = await Agent(model(), post.tools, policy=one, **options).resume(first.run_id)
+        assert (asked.outcome, asked.answer, post.sent) == ("waiting", "on?", ["mary@example.com"])
+        with Journal(path) as journal:
+            answer(journal, first.run_id, "yes")
+        result = await Agent(model(), post.tools, policy=other, **options).resume(first.run_id, accept_changes=True)
+        assert (result.outcome, post.sent) == ("waiting", ["mary@example.com"])
+        assert [call.reason for call in result.approvals] == ["legal must sign off"]
+        with Journal(path) as journal:
+            approve(journal, first.run_id)
+        result = await Agent(model(), post.tools, policy=other, **options).resume(first.run_id, accept_changes=True)
+        assert (result.outcome, post.sent) == ("succeeded", ["mary@example.com", "bob@example.com"])
+
+
+async def test_a_mended_plan_that_waited_for_a_yes_needs_it_from_an_agent_that_trusts_repairs(tmp_path: Path) -> None:
+    post, path, model = Post(), tmp_path / "j.db", played(MENDED)
+    first = await Agent(model(), post.tools, journal=path).run("Write to mary@example.com and bob@example.com")
+    result = await Agent(model(), post.tools, journal=path, trust_repairs=True).resume(first.run_id)
+    assert (result.outcome, post.sent) == ("waiting", [])
+
+
+async def test_changes_that_do_not_fit_are_a_no_the_second_time_though_another_call_is_open() -> None:
+    post, problems = Post(), list[str]()
+
+    def person(calls: Any, card: Card) -> Any:
+        problems.extend(card.problems)
+        return {"s1": Decision.allow(arguments={"to": 5}), "s2": None}
+
+    agent = Agent(played([MARY, BOB])(), post.tools, policy="cautious", approve=person, max_repairs=0)
+    result = await agent.run("Write.")
+    assert (result.outcome, problems, post.sent) == ("rejected", ["s1"], [])
+
+
+@pytest.mark.parametrize(("open_one", "made"), [("ann", []), ("bob", ["ann"]), ("cid", ["ann", "bob"])])
+@pytest.mark.parametrize("deny", [None, "not him"])
+async def test_a_yes_of_a_turn_is_for_its_call(
+    tmp_path: Path, open_one: str, made: list[str], deny: str | None
+) -> None:
+    """What stands before the first open call is made; the rest waits, also for another process."""
+    post, path, names = Post(), tmp_path / "j.db", ["ann", "bob", "cid"]
+    model = turns([("send", {"to": name}) for name in names], "Sent.")
+
+    def person(calls: Any, card: Card) -> dict[str, bool | None]:
+        return {call.step: None if call.values["to"] == open_one else True for call in calls}
+
+    options: dict[str, Any] = {"journal": path, "policy": "cautious", "mode": "loop"}
+    first = await Agent(model(), post.tools, approve=person, **options).run("Write to all.")
+    assert (first.outcome, post.sent, [call.values["to"] for call in first.approvals]) == ("waiting", made, [open_one])
+    with Journal(path) as journal:
+        approve(journal, first.run_id, deny=deny)
+    await Agent(model(), post.tools, **options).resume(first.run_id)
+    assert post.sent == (names if deny is None else made)

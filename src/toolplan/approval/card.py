@@ -101,6 +101,8 @@ class Card:
     checked: CheckedPlan
     secrets: SeenSecrets = field(default_factory=SeenSecrets, repr=False, compare=False)
     """What of the plan and of the calls is secret, wherever it stands on the card."""
+    policy_fingerprint: str = ""
+    """Which policy asks: its name may stand for other rules by the time of the answer."""
     problems: Mapping[str, str] = field(default_factory=dict[str, str])
     """Why the arguments that a person has just changed cannot be taken, by step: the question comes once more."""
 
@@ -142,16 +144,32 @@ class Card:
             )
             for call in calls
         )
-        bound: dict[str, Json] = {
+        tools = {call.tool for call in calls if not _is_there_for_a_no(call, checked.tools)}
+        bound: dict[str, Json] = {  # the same whether or not something was refused before
             "plan": show.to_json(checked.plan),
-            "calls": [[line.call.step, line.shown, list(line.call.verdict.names)] for line in lines],
-            "tools": {name: fingerprint_of(checked.tools[name]) for name in sorted({call.tool for call in calls})},
+            "calls": [
+                [line.call.step, line.shown, list(line.call.verdict.own.names)]
+                for line in lines
+                if not _is_there_for_a_no(line.call, checked.tools)
+            ],
+            "tools": {name: fingerprint_of(checked.tools[name]) for name in sorted(tools)},
             "policy": review.policy.fingerprint,
         }
         digest = hashlib.sha256(json.dumps(bound, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
         repairs = checked.plan.repairs if review.is_mended else ()
         said = review.situation.said.partition("\n")[0]
-        return cls(about, lines, said, review.policy.name, checked.max_calls, repairs, digest, checked, secrets)
+        return cls(
+            about,
+            lines,
+            said,
+            review.policy.name,
+            checked.max_calls,
+            repairs,
+            digest,
+            checked,
+            secrets,
+            review.policy.fingerprint,
+        )
 
     @classmethod
     def together(cls, cards: Sequence[Card]) -> Card:
@@ -195,6 +213,12 @@ class Card:
             "calls": [line.to_dict() for line in self.lines],
         }
         return {name: self.secrets.clean_json(value, numbers=False) for name, value in shown.items()}
+
+
+def _is_there_for_a_no(call: PlannedCall, tools: ToolSet) -> bool:
+    """Return whether a call is on the card only because it was refused before: else it would simply run."""
+    own = call.verdict.instead_of
+    return own is not None and own.action == "allow" and not tools[call.tool].effects.has_effects
 
 
 def _line(

@@ -79,6 +79,8 @@ class RunBegun:
     max_calls: int | None = None
     max_seconds: float | None = None
     """The budgets of the whole run."""
+    trust_repairs: bool | None = None
+    """Whether what was mended of its plans was trusted; None in runs that older versions have written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +203,8 @@ class Decision:
     at: str = ""
     call: str = ""
     """The hash of the call alone: a refusal, and a change of its arguments, hold whatever the policy is by then."""
+    policy: str = ""
+    """The fingerprint of the policy that asked: a yes holds under no other. Empty in older versions' entries."""
 
 
 @dataclass(frozen=True, slots=True)

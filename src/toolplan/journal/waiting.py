@@ -67,6 +67,7 @@ def approve(
             by=_who(),
             at=_now(),
             call=question.get("call", ""),
+            policy=question.get("policy", ""),
         )
 
     return _say(journal, run_id, "approval", steps, decided, "for nobody's approval")

@@ -163,9 +163,14 @@ class TurnCaller:
             if word is None or (word.allowed and not word.edits):
                 turn.whole = checked
                 break
-            if word.allowed is None:
-                return word.undecided
             turn.edits |= word.edits
+            if word.allowed is None:
+                is_one = len(turn.stretches()) == 1
+                if not is_one or word.undecided[0].step == word.card.asks[0].step:
+                    return word.undecided
+                turn.whole = turn.checked(known)  # what has its yes is made; the rest waits
+                turn.reviewed = self.gate.review(turn.whole) if turn.whole is not None else None
+                break
             turn.not_allowed(word.refused)
         return ()
 

@@ -24,7 +24,7 @@ from typing import Literal, TypeAlias
 from toolplan.effects import WORLD
 from toolplan.policy.arguments import ArgumentTest
 from toolplan.policy.facts import UNKNOWN, CallFacts, Effect, Situation, effect_of
-from toolplan.policy.reasons import DECLARED, NOTHING_ALLOWS_IT, Tongue, worded
+from toolplan.policy.reasons import DECLARED, NOTHING_ALLOWS_IT, REFUSED, REFUSED_BEFORE, Tongue, worded
 from toolplan.policy.truth import all_of, any_of, as_wanted
 from toolplan.tools import Tool
 from toolplan.values import Json
@@ -166,6 +166,15 @@ class Verdict:
     rules: tuple[Rule, ...] = ()
     declared: bool = False
     """The tool's own declaration decided, not a rule."""
+    instead_of: Verdict | None = None
+    """What the policy says, where the call asks because a person refused the very same call before."""
+    refused_for: str = ""
+    """The reason that the person gave then."""
+
+    @property
+    def own(self) -> Verdict:
+        """What the policy itself says."""
+        return self.instead_of or self
 
     @property
     def asks(self) -> bool:
@@ -179,6 +188,10 @@ class Verdict:
 
     def reason_in(self, language: Tongue) -> str:
         """Return why, in a few words of a language. What a rule of one's own says stays as it is."""
+        if self.instead_of is not None:
+            refused = worded([REFUSED_BEFORE], language) + (f": {self.refused_for}" if self.refused_for else "")
+            own = self.instead_of.reason_in(language) if self.instead_of.asks else ""
+            return worded([refused, own], language)
         if self.declared:
             return worded([DECLARED], language, self.action)
         reasons = [rule.reason or rule.name for rule in self.rules if rule.then == self.action]
@@ -187,6 +200,8 @@ class Verdict:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the rules that decided, or may decide."""
+        if self.instead_of is not None:
+            return (REFUSED, *(self.instead_of.names if self.instead_of.asks else ()))
         if self.declared:
             return ("declared",)
         return tuple(dict.fromkeys(rule.name for rule in self.rules if rule.then == self.action))

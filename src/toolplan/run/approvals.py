@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, cast
 
-from toolplan.approval import Card, Decision, Grant, Grants, decisions_of
+from toolplan.approval import Card, Decision, Grant, Grants, call_alone, decisions_of
 from toolplan.check import CheckedPlan
 from toolplan.expressions import Fields, Literal
 from toolplan.plan import Call, walk
@@ -107,9 +107,10 @@ class Approvals:
         then the same question comes again, with that on the card, and so it does where a pattern does not fit the call
         that it is said of. The same answer once more counts as a refusal.
         """
+        review = self.minding(review)
         if self.held is not None and (word := self._held_of_plan(checked, review, self.held)) is not None:
             return word
-        asks = [call for call in review.asks if not self.grants.covers(call)]
+        asks = [call for call in review.asks if not self.grants.settles(call)]
         if not asks:
             return None
         card = Card.of(checked, review)
@@ -124,11 +125,10 @@ class Approvals:
                 refused.append((call, decision.reason))
             elif decision.arguments:
                 edits[call.step] = decision.arguments
-        for call in asks:
-            decision = decisions[call.step]
-            if decision is not None:
-                self._note(card, call, decision, planned=not refused or keeps)
-        undecided = tuple(call for call in asks if decisions[call.step] is None and not self.grants.covers(call))
+        said = [(call, decision) for call in asks if (decision := decisions[call.step]) is not None]
+        for call, decision in sorted(said, key=lambda each: each[1].answer):  # of calls alike, a no is the last word
+            self._note(card, call, decision, planned=not refused or keeps)
+        undecided = tuple(call for call in asks if decisions[call.step] is None and not self._is_allowed(call))
         return Word(False if refused else None if undecided else True, card, tuple(refused), edits, undecided)
 
     async def _taken(
@@ -143,8 +143,9 @@ class Approvals:
         while problems := _problems(asks, decisions, fits, keeps):
             tried = {step: decisions[step] for step in problems}
             if tried == before:
+                is_open = None in decisions.values()  # nobody would check it before somebody else has answered
                 for call in asks:
-                    if call.step in problems and (keeps or outside(call, decisions[call.step]) is not None):
+                    if call.step in problems and (keeps or is_open or outside(call, decisions[call.step]) is not None):
                         decisions[call.step] = Decision.deny(problems[call.step])
                 break
             before = tried
@@ -171,9 +172,29 @@ class Approvals:
         self.said += [str(value) for changed in edits.values() for value in changed.values()]
         return Word(not refused, card, tuple(refused), edits)
 
+    def _is_allowed(self, call: PlannedCall) -> bool:
+        return call.verdict.instead_of is None and self.grants.settles(call)
+
+    def minding(self, review: Review) -> Review:
+        """Return what the policy says of a plan, where calls that were refused before ask, whatever it says."""
+        refusals = self.grants.refusals
+        if not refusals:
+            return review
+        seen = {call.step: call for call in review.calls}
+        calls: list[PlannedCall] = []
+        for step in walk(review.plan.steps):
+            if not isinstance(step, Call):
+                continue
+            known = seen.get(step.id)
+            call = refusals.marked(known or review.seen(step, step.id, None, review.situation), review.tools[step.tool])
+            if known is not None or call.verdict.instead_of is not None:
+                calls.append(call)
+        return replace(review, calls=tuple(calls))
+
     def guard(self, checked: CheckedPlan, review: Review) -> Guard | None:
         """Return what looks at the calls of a run; None when whatever may come is allowed."""
-        return Guard(self, checked, review) if review.watched or self.held is not None else None
+        found = Guard(self, checked, review)
+        return found if found.watched or self.held is not None else None
 
     async def of_call(
         self, card: Card, call: PlannedCall, problem_of: Callable[[Decision], str | None]
@@ -242,6 +263,12 @@ class Approvals:
 
     def _note(self, card: Card, call: PlannedCall, decision: Decision, *, planned: bool) -> None:
         self.grants.add(call, decision, planned=planned)
+        tool, step = card.tools[call.tool], call.step.partition("[")[0]
+        if decision.answer == "deny":
+            self.grants.refusals.refuse(step, call.tool, call_alone(call, tool), decision.reason)
+        elif not decision.each_call or decision.arguments:
+            said = with_changes(call, decision)
+            self.grants.refusals.allow(step, call_alone(said, tool), planned=planned and not decision.each_call)
         self.said += [str(value) for value in (decision.arguments or {}).values()]
         if self.decided is not None:
             self.decided(card, call, decision)
@@ -262,6 +289,13 @@ def _problems(
     return {}
 
 
+def with_changes(call: PlannedCall, decision: Decision) -> PlannedCall:
+    """Return the call with the arguments that a person has changed."""
+    changed = {name: Literal(value) for name, value in (decision.arguments or {}).items()}
+    fields = dict(call.arguments.fields) | changed
+    return replace(call, arguments=Fields(tuple(fields.items())))
+
+
 def outside(call: PlannedCall, decision: Decision | None) -> str | None:
     """Return why a decision does not allow the call that it is about: its pattern is one for others. None if it may.
 
@@ -269,12 +303,10 @@ def outside(call: PlannedCall, decision: Decision | None) -> str | None:
     """
     if decision is None or decision.pattern is None:
         return None
-    changed = {name: Literal(value) for name, value in (decision.arguments or {}).items()}
-    fields = dict(call.arguments.fields) | changed
-    made = replace(call, arguments=Fields(tuple(fields.items())))
-    known = made.values
+    made = with_changes(call, decision)
+    names, known = {name for name, _ in made.arguments.fields}, made.values
     for name, text in decision.pattern.items():
-        if name in fields and name not in known:
+        if name in names and name not in known:
             continue
         if not Grant(call.tool, frozenset(call.verdict.names), None, {name: text}).covers(made):
             return f"the argument `{name}` does not match the pattern `{text}`, so this does not allow the call"
@@ -285,7 +317,11 @@ class Guard:
     """Looks at the calls of one run. `watched` are the steps whose calls need a look."""
 
     def __init__(self, approvals: Approvals, checked: CheckedPlan, review: Review) -> None:
-        self.watched = review.watched
+        concerned = approvals.grants.refusals.tools | {
+            call.tool for call in review.calls if call.step in review.watched
+        }
+        calls = (step for step in walk(checked.plan.steps) if concerned and isinstance(step, Call))
+        self.watched = frozenset(call.id for call in calls if call.tool in concerned)
         self._approvals = approvals
         self._checked = checked
         self._review = review
@@ -300,13 +336,17 @@ class Guard:
         before = self._allowed.get(step)
         if before is not None and before[0] == arguments:
             return before[1]
-        call = self._review.judge(step, arguments)
+        call = self._judged(step, arguments)
         said = self._approvals.held(None, call) if self._approvals.held is not None else None
         if said is not None and said.answer == "deny":
             return _refused(said)
         if said is not None:
             return self._changed(call, arguments, said)
         return self._rule(call) or call
+
+    def _judged(self, step: str, arguments: Mapping[str, Json]) -> PlannedCall:
+        call = self._review.judge(step, arguments)
+        return self._approvals.grants.refusals.marked(call, self._checked.tools[call.tool])
 
     def _rule(self, call: PlannedCall) -> Ruling | None:
         """Return what the policy, and what was allowed so far, say of a call; None when somebody has to be asked."""
@@ -321,7 +361,7 @@ class Guard:
         edited = {**arguments, **(said.arguments or {})}
         if (problem := self._problem(call, arguments, edited)) is not None:
             return Ruling(False, f"not allowed: {problem}")
-        if (ruling := self._rule(self._review.judge(call.step, edited))) is None:
+        if (ruling := self._rule(self._judged(call.step, edited))) is None:
             return call
         if ruling.allowed:
             ruling = Ruling(True, arguments=edited)

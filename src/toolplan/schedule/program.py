@@ -190,7 +190,7 @@ class Program:
             steps = (*steps, Answer("answer", plan.answer, plan.answer.place))
         self.root = self._block(steps)
         self.holds_back = any(self._needs_order(step) for step in walk(plan.steps))
-        """Whether anything ever waits for the success of earlier steps. A plan without effects need not keep track."""
+        """Whether anything ever waits for the success of earlier steps. Most plans without effects need not keep track."""
         _rank(self.root, 0)
 
     @classmethod
@@ -221,6 +221,8 @@ class Program:
     def _needs_order(self, step: Step) -> bool:
         if isinstance(step, Call):
             return self.tools[step.tool].effects.has_effects or step.on_error.action == "do"
+        if isinstance(step, ForEach | Parallel):  # one of the equals that fails does not come to its end of them all
+            return any(isinstance(each, Break | Continue | Answer | Cannot | Replan) for each in walk((step,)))
         return isinstance(step, Try | AskUser | Note)
 
     def _node(self, step: Step) -> Node:

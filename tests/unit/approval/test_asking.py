@@ -396,7 +396,7 @@ def test_in_a_loop_some_calls_of_a_turn_can_be_allowed() -> None:
     bank, person = Bank(), Person({"s1": True}, None)
     model = turns([("pay", {"to": "ann", "amount": 1}), ("pay", {"to": "bob", "amount": 2})], "never asked")
     result = Agent(model, bank.tools, mode="loop", approve=person).run_sync("Pay them.")
-    assert (result.outcome, bank.log, [each.step for each in result.approvals]) == ("waiting", [], ["s2"])
+    assert (result.outcome, bank.log, [each.step for each in result.approvals]) == ("waiting", ["pay ann 1"], ["s2"])
     bank, person = Bank(), Person({"s1": True, "s2": Decision.deny("Bob can wait")}, True)
     seen: list[str] = []
 

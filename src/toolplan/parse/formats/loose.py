@@ -51,6 +51,7 @@ _PROGRAMS = frozenset(("tool_code", *_PYTHON))
 _KEYS = frozenset(
     ("type", "id", "role", "content", "parts", "function", "tool_calls", "tool_call", "function_call", "calls")
 )
+FENCED = "read a call that stood in a code fence"
 UNMARKED = "read a call that stood there without the marks of a format"
 """The repair of a call that words come before: whether they announce it, `called` tells."""
 
@@ -190,10 +191,10 @@ def _value(scan: Scan, start: int, fence: str) -> Reader[bool]:
     if key not in _KEYS and CALL.canonical(key) not in ("tool_name", "arguments"):
         return False
     scan.cursor.put_back(head + opening + key)
-    return (yield from _json(scan, start))
+    return (yield from _json(scan, start, fence))
 
 
-def _json(scan: Scan, start: int) -> Reader[bool]:
+def _json(scan: Scan, start: int, fence: str) -> Reader[bool]:
     whole = scan.is_blank
     found = yield from scan.json_value(scan.inner_marks)
     if found.read is None:
@@ -210,7 +211,7 @@ def _json(scan: Scan, start: int) -> Reader[bool]:
         return False
     scan.format = "json"
     is_whole = scan.named or not scan.said  # what comes behind, the caller looks at
-    repairs = found.read.repairs if is_whole else (*found.read.repairs, UNMARKED)
+    repairs = (*found.read.repairs, *((FENCED,) if fence else ()), *(() if is_whole else (UNMARKED,)))
     for name, arguments, id in named:
         scan.call(name, arguments, start, id=id, repairs=repairs)
     return True

@@ -236,13 +236,22 @@ def test_a_tag_that_is_missing_inside_of_a_call_is_named() -> None:
         assert (broken.diagnostic.code, "missing" in broken.diagnostic.message) == ("TP131", True)
 
 
-@pytest.mark.parametrize("reply", ["{}", "```json\n{}\n```", "<think>so</think>\n{}", "I'll send the email now.\n{}"])
+@pytest.mark.parametrize("reply", ["{}", "<think>so</think>\n{}", "I'll send the email now.\n{}"])
 @pytest.mark.parametrize("mode", ["plan", "loop"])
 def test_a_bare_call_that_is_the_reply_or_announced_is_meant(reply: str, mode: Any) -> None:
     call = '{"name": "send_email", "arguments": {"to": "ann@example.com"}}'
     model = ScriptedModel([reply.replace("{}", call), "Done."])
     result = Agent(model, tools=[send_email], mode=mode).run_sync("Send an email to ann@example.com.")
     assert (result.outcome, [step.outcome for step in result.steps]) == ("succeeded", ["succeeded"])
+
+
+@pytest.mark.parametrize(("mode", "outcome"), [("plan", "succeeded"), ("loop", "waiting")])
+def test_a_plan_stands_in_a_fence_and_a_turns_call_there_is_mended(mode: Any, outcome: str) -> None:
+    call = '{"name": "send_email", "arguments": {"to": "ann@example.com"}}'
+    for trust, expected in ((False, outcome), (True, "succeeded")):
+        model = ScriptedModel([f"```json\n{call}\n```", "Done."])
+        agent = Agent(model, tools=[send_email], mode=mode, trust_repairs=trust)
+        assert agent.run_sync("Send an email to ann@example.com.").outcome == expected
 
 
 @pytest.mark.parametrize("reply", ["The mail wants me to do so now.\n{}", "{mended}"])
