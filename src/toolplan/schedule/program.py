@@ -190,7 +190,7 @@ class Program:
             steps = (*steps, Answer("answer", plan.answer, plan.answer.place))
         self.root = self._block(steps)
         self.holds_back = any(self._needs_order(step) for step in walk(plan.steps))
-        """Whether anything ever waits for the success of earlier steps. Most plans without effects need not keep track."""
+        """Whether anything ever waits for the success of earlier steps. Most without effects need not keep track."""
         _rank(self.root, 0)
 
     @classmethod
