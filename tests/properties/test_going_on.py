@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from order_trials.agreement import Refused, trial
@@ -39,6 +39,7 @@ def differing(seed: int) -> str | None:
 
 @times(150)
 @given(seed=st.integers(0, 2**63))
+@example(seed=62023)  # a round that fails before its `break`
 def test_names_mean_what_written_order_leaves(seed: int) -> None:
     found = differing(seed)
     assert found is None, f"seed {seed}: {found}"

@@ -161,7 +161,9 @@ class Walk:
         for name in node.assigns:
             found, absent = handled.get(name, NOWHERE)
             inner = {source for source in found if isinstance(source, Source) and source.row >= start}
-            names[name] = (frozenset({whole, *inner}), absent or tried.get(name, (frozenset(), True))[1])
+            kept, lacks = tried.get(name, (frozenset[Source | Carry](), True))
+            outer = {_perhaps(each) for each in kept if not isinstance(each, Source) or each.row < row.index}
+            names[name] = (frozenset({whole, *inner, *outer}), absent or lacks)  # `outer`: only the handler assigns it
 
     def _loop(self, row: Row, node: Node, names: Values, place: Place, missing: bool) -> None:
         joins = [name for name in node.assigns if name in names]
