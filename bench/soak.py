@@ -216,6 +216,7 @@ async def soak(seconds: float, runs: int = RUNS) -> Soak:
     service = Service()
     tools = service.tools()
     before = set(asyncio.all_tasks())
+    others = set(threading.enumerate())  # what ran in this process before is nobody's leak
     found = Soak(seconds, {kind: [] for kind in PLANS})
     kinds = list(itertools.islice(itertools.cycle(PLANS), runs))
     plans = {kind: _checked(kind, tools) for kind in PLANS}
@@ -244,14 +245,14 @@ async def soak(seconds: float, runs: int = RUNS) -> Soak:
     found.grown_mib += resident_mib()
     loop: Any = asyncio.get_running_loop()
     for _ in range(500):  # threads are told to end, and need a moment for it
-        if not _threads():
+        if not _threads(others):
             break
         await asyncio.sleep(0.01)
     gates = {gate for tool in tools for gate in gates_of(tool)}
     found.left = {
         "tasks": len(set(asyncio.all_tasks()) - before - {asyncio.current_task()}),
         "timers": sum(not timer.cancelled() for timer in getattr(loop, "_scheduled", ())),
-        "threads": _threads(),
+        "threads": _threads(others),
         "places": sum(gate.taken + gate.waiting for gate in gates),
     }
     return found
@@ -289,8 +290,8 @@ async def _run(kind: str, checked: CheckedPlan) -> str:
     return (await engine.run()).outcome
 
 
-def _threads() -> int:
-    return sum(thread.name == "toolplan" for thread in threading.enumerate())
+def _threads(others: set[threading.Thread]) -> int:
+    return sum(thread.name == "toolplan" for thread in set(threading.enumerate()) - others)
 
 
 def resident_mib() -> float:
