@@ -211,8 +211,7 @@ class Agent:
         self.max_seconds = max_seconds
         self.speculate = speculate
         self.failure = failure
-        may_start_early = self.limits.max_calls is None and any(can_be_early(tool) for tool in self.tools)
-        self.early_start = early_start and may_start_early
+        self.early_start = early_start and any(can_be_early(tool) for tool in self.tools)
         self.dependencies = dependencies
         self.journal = journal if isinstance(journal, Journal) or journal is None else Journal(journal)
         self._owns_journal = not isinstance(journal, Journal)
@@ -436,6 +435,9 @@ class Agent:
             try:
                 reviewed = turn.reviewed(check(plan, self.tools, turn.limits, known))
             except PlanRejected:  # the whole plan will be, too
+                return False
+            refused = turn.approvals.grants.refusals.tools  # their calls may ask, whatever the policy says
+            if not refused.isdisjoint(called_tools(plan)):
                 return False
             return not reviewed.forbidden and all(call.step != step for call in reviewed.calls)
 

@@ -221,11 +221,13 @@ def restore(grants: Grants, story: Story) -> None:
 
     What was said about a plan that has not begun is said again when it is asked about; see `said_before`.
     """
-    earlier = [entry for _, after in story.parts[:-1] for entry in after if isinstance(entry, Decided)]
+    earlier = {id(entry) for _, after in story.parts[:-1] for entry in after}
     refused = {said.bound for said in story.decisions if said.planned and said.answer == "deny"}
-    restore_refusals(grants, story)
-    for said in story.decisions if story.has_begun else earlier:
-        if said.scope != "once" or said.bound not in refused:  # of a plan that was refused, another one came
+    for said in story.decisions:  # in order: a later yes takes a no back
+        is_replaced = said.scope == "once" and said.bound in refused  # another plan came
+        if is_replaced or not (story.has_begun or id(said) in earlier):
+            _mind(grants, said, planned=False)
+        else:
             grant(grants, said)
 
 

@@ -45,6 +45,7 @@ from toolplan.schedule import Setup
 from toolplan.spoken import usage_from_json
 from toolplan.tools import ToolSet
 from toolplan.tools.fingerprint import changes_since
+from toolplan.tools.seen_secrets import SeenSecrets
 from toolplan.turn import Turn
 from toolplan.values import Json
 
@@ -234,13 +235,15 @@ def parts_of(story: Story, tools: ToolSet, check: Check, given: Plan | None = No
     Raises `JournalMismatch` for a story that cannot have happened with these plans.
     """
     parts: list[Part] = []
+    secrets = SeenSecrets()
     for number, (begun, entries) in enumerate(story.parts):
         is_last = number == len(story.parts) - 1
         checked = _checked(begun, tools, check, given if is_last else None)
         has_begun = not is_last or story.has_begun
         setup = Setup.from_json(begun.settings)
-        parts.append(Part(checked, replay(entries, checked.plan, tools, checked.known, setup) if has_begun else None))
-        if not is_last and parts[-1].state is not None and parts[-1].state.machine.finished is None:
+        state = replay(entries, checked.plan, tools, checked.known, setup, secrets) if has_begun else None
+        parts.append(Part(checked, state))
+        if not is_last and state is not None and state.machine.finished is None:
             raise JournalMismatch(f"plan {number + 1} of run {story.begun.run_id} has no end, but another one follows")
     return parts
 

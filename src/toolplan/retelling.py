@@ -24,6 +24,7 @@ from toolplan.schedule import Setup
 from toolplan.show import to_json
 from toolplan.spoken import reply_of_entry
 from toolplan.tools import ToolSet
+from toolplan.tools.seen_secrets import SeenSecrets
 from toolplan.values import Json
 
 __all__ = ["Retelling", "ToldPart", "plan_as_kept", "without_thoughts"]
@@ -58,6 +59,7 @@ class Retelling:
             self._turns.append(_Turn(number + 1, reply_of_entry(said), deque(story.parts[start:end])))
         self._now: _Turn | None = None
         self._has_begun = story.has_begun
+        self._secrets = SeenSecrets()
 
     @property
     def is_over(self) -> bool:
@@ -90,7 +92,9 @@ class Retelling:
             raise self._mismatch("other calls are made now than were made then")
         if self.is_over and not self._has_begun:
             return ToldPart(None)
-        state = replay(entries, checked.plan, checked.tools, checked.known, Setup.from_json(begun.settings))
+        state = replay(
+            entries, checked.plan, checked.tools, checked.known, Setup.from_json(begun.settings), self._secrets
+        )
         if state.machine.finished is None and not self.is_over:
             raise self._mismatch("its calls have no end, but more follows")
         during = tuple(entry for entry in entries if isinstance(entry, Decision) and not entry.planned)

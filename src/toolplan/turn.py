@@ -167,6 +167,11 @@ class Turn:
         return SMALL_ROOM if self.form == "small" else ROOM
 
     @property
+    def starts_early(self) -> bool:
+        """Whether calls may start while a reply arrives; with a budget of calls, a run's own too, none does."""
+        return self.agent.early_start and self.limits.max_calls is None
+
+    @property
     def can_replan(self) -> bool:
         """Whether the rest of a plan that stops may be asked for anew."""
         may = self.replans < self.agent.max_replans and self.agent.model is not None and bool(self.request)
@@ -190,7 +195,7 @@ class Turn:
             schema_stated=True,
             purpose=purpose,
         )
-        follows = planning and self.agent.early_start and self.early.is_open
+        follows = planning and self.starts_early and self.early.is_open
         self._arriving = None
         if follows:
             self._follow(known)

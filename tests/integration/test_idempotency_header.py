@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from journals import read, written
 from toolplan import Agent, Tool, ToolContext, tool
-from toolplan.journal import EffectStarted, Journal, RunBegun
+from toolplan.journal import EffectStarted
 
 
 class Payments:
@@ -85,18 +86,12 @@ async def test_a_run_that_goes_on_sends_the_key_that_its_first_process_sent(paym
     agent = Agent(tools=[payments.tool()], policy="declared", journal=tmp_path / "whole.db")
     whole = await agent.run_plan([call("a"), {"answer": "done"}])
     await agent.close()
-    with Journal(tmp_path / "whole.db", readonly=True) as journal:
-        entries = journal.read(whole.run_id)
+    entries = read(tmp_path / "whole.db")
     left = next(number for number, entry in enumerate(entries) if isinstance(entry, EffectStarted))
-    with Journal(tmp_path / "cut.db") as journal:  # as the process leaves it that ends while the request is out
-        begun = entries[0]
-        assert isinstance(begun, RunBegun)
-        writer = journal.begin(begun)
-        for entry in entries[1 : left + 1]:
-            writer.add(entry)
-        writer.close()
+    # As the process leaves it that ends while the request is out.
+    run = written(tmp_path / "cut.db", entries[: left + 1])
     agent = Agent(tools=[payments.tool()], policy="declared", journal=tmp_path / "cut.db")
-    result = await agent.resume(begun.run_id)
+    result = await agent.resume(run)
     await agent.close()
     assert result.outcome == "succeeded", result.error
     assert payments.seen == [("a", f"{whole.run_id}:s1")] * 2

@@ -419,6 +419,32 @@ async def test_a_turn_that_waits_for_a_person_drops_what_it_has_read() -> None:
     assert (result.outcome, result.steps, len(result.discarded)) == ("waiting", (), 1)
 
 
+async def test_a_call_that_a_person_refused_does_not_start_early_under_another_policy(tmp_path: Path) -> None:
+    desk, path = Desk(), tmp_path / "j.db"
+    asks = policy_from_toml('otherwise = "ask"\n[[rule]]\neffect = "none"\nthen = "ask"\n', "asks")
+    first, _ = await answer(Writer([READ]), desk, policy=asks, journal=path)
+    with Journal(path) as journal:
+        approve(journal, first.run_id, deny="that is private")
+    model = Writer([READ, settled, READ_B])
+    free = policy_from_toml('otherwise = "allow"\n', "free")
+    agent = Agent(model, desk.tools, policy=free, mode="loop", journal=path)
+    result = await agent.resume(first.run_id, accept_changes=True)
+    assert (result.outcome, [waiting.step for waiting in result.approvals]) == ("waiting", ["s2"])
+    assert model.listened == [True]
+    assert "read a" not in desk.calls
+
+
+async def test_nothing_starts_early_in_a_run_that_was_begun_with_a_budget_of_calls(tmp_path: Path) -> None:
+    desk, path = Desk(), tmp_path / "j.db"
+    first, _ = await answer(Writer([call("vault")]), desk, journal=path, max_calls=3)
+    with Journal(path) as journal:
+        approve(journal, first.run_id)
+    model = Writer([READ, settled, READ_B], ["ok"])
+    agent = Agent(model, desk.tools, policy="declared", mode="loop", journal=path)
+    result = await agent.resume(first.run_id)
+    assert (result.answer, was_early(result), model.listened) == ("ok", [False] * 3, [False, False])
+
+
 async def test_plan_first_then_loop() -> None:
     """What was read early for a plan that is none is not taken by the loop."""
     desk = Desk()

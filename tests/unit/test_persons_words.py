@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from journals import read, written
 from toolplan import Agent, tool
 from toolplan.approval import Card, Decision
 from toolplan.check import CheckedPlan
 from toolplan.errors import JournalMismatch
-from toolplan.journal import Journal, PlanBegun, RunBegun
+from toolplan.journal import Journal, PlanBegun
 from toolplan.journal.waiting import answer, approve, questions
 from toolplan.models import FunctionModel, Reply, ToolCallPart
 from toolplan.plan import Call, Plan, walk
@@ -219,15 +220,8 @@ async def test_a_mended_plan_is_not_gone_on_with_without_a_yes(tmp_path: Path, t
 async def test_a_plan_that_an_older_version_has_mended_still_asks(tmp_path: Path) -> None:
     post, path, model = Post(), tmp_path / "j.db", played(MENDED)
     first = await Agent(model(), post.tools, journal=path).run("Write to mary@example.com and bob@example.com")
-    with Journal(path) as journal:
-        entries = journal.read(first.run_id)
-    begun = entries[0]
-    assert isinstance(begun, RunBegun)
-    with Journal(tmp_path / "old.db") as journal:
-        writer = journal.begin(begun)
-        for entry in entries[1:]:
-            writer.add(dataclasses.replace(entry, repairs=[]) if isinstance(entry, PlanBegun) else entry)
-        writer.close()
+    entries = [dataclasses.replace(e, repairs=[]) if isinstance(e, PlanBegun) else e for e in read(path)]
+    written(tmp_path / "old.db", entries)
     result = await Agent(model(), post.tools, journal=tmp_path / "old.db").resume(first.run_id)
     assert (result.outcome, post.sent) == ("waiting", [])
 
@@ -439,6 +433,26 @@ async def test_a_plan_that_goes_on_after_a_no_asks_about_the_same_call_under_ano
     assert (result.outcome, post.sent) == ("waiting", ["mary@example.com"])
 
 
+async def test_a_yes_that_took_a_no_back_does_so_for_another_process_too(tmp_path: Path) -> None:
+    """Although it was a word about a plan that was refused for another call."""
+    post, path, model = Post(), tmp_path / "j.db", played([BOTH], [BOB, step("send", to="cid@example.com")], [BOB])
+    words: dict[str, Any] = {
+        "s2": Decision.allow(each_call=True),
+        "s2[0]": True,
+        "s2[1]": Decision.deny("never Bob"),
+        "s3": True,
+        "s4": Decision.deny("never Cid"),
+    }
+
+    def person(calls: Any, card: Card) -> Any:
+        return {call.step: words.pop(call.step, None) for call in calls}
+
+    first = await Agent(model(), post.tools, journal=path, policy="cautious", approve=person).run("Write.")
+    again = await Agent(model(), post.tools, journal=path, policy="cautious").resume(first.run_id)
+    assert (first.outcome, again.outcome, words, post.sent) == ("waiting", "waiting", {}, ["mary@example.com"])
+    assert [call.reason for call in (*first.approvals, *again.approvals)] == ["it changes something"] * 2
+
+
 async def test_a_person_may_allow_the_same_plan_that_they_refused() -> None:
     for later in (True, Decision.allow("run")):
         post, words = Post(), [Decision.deny("not yet"), later]
@@ -541,14 +555,16 @@ async def test_a_yes_of_a_turn_is_for_its_call(
 ) -> None:
     """What stands before the first open call is made; the rest waits, also for another process."""
     post, path, names = Post(), tmp_path / "j.db", ["ann", "bob", "cid"]
-    model = turns([("send", {"to": name}) for name in names], "Sent.")
+    model, asked = turns([("send", {"to": name}) for name in names], "Sent."), list[list[str]]()
 
     def person(calls: Any, card: Card) -> dict[str, bool | None]:
+        asked.append([call.values["to"] for call in calls])
         return {call.step: None if call.values["to"] == open_one else True for call in calls}
 
     options: dict[str, Any] = {"journal": path, "policy": "cautious", "mode": "loop"}
     first = await Agent(model(), post.tools, approve=person, **options).run("Write to all.")
     assert (first.outcome, post.sent, [call.values["to"] for call in first.approvals]) == ("waiting", made, [open_one])
+    assert asked == [names]  # and not again about what was left open
     with Journal(path) as journal:
         approve(journal, first.run_id, deny=deny)
     await Agent(model(), post.tools, **options).resume(first.run_id)

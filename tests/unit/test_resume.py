@@ -12,10 +12,11 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field, SecretStr
 
+from journals import read, written
 from toolplan import Agent, Tool, ToolContext, ToolFailed, UsageError, tool
 from toolplan.approval import Decision as ApprovalDecision
 from toolplan.errors import JournalMismatch, RunIsHeld
-from toolplan.journal import Decision, Earlier, EffectStarted, Entry, Journal, RunBegun, RunEnded
+from toolplan.journal import Decision, Earlier, EffectStarted, Entry, Journal, RunEnded
 from toolplan.journal.waiting import answer, approve, questions, resolve
 from toolplan.known import NOTHING_KNOWN
 from toolplan.testing import ScriptedModel
@@ -77,23 +78,6 @@ PLAN: list[Any] = [
     {"if": "len(all_paid) == 2", "then": [call("pay", to="c")]},
     {"answer": "{sent}"},
 ]
-
-
-def written(path: Path, entries: Sequence[Entry]) -> str:
-    """Write entries as the journal of a process that ended there; return the run's id."""
-    with Journal(path) as journal:
-        begun = entries[0]
-        assert isinstance(begun, RunBegun)
-        writer = journal.begin(begun)
-        for entry in entries[1:]:
-            writer.add(entry)
-        writer.close()
-        return begun.run_id
-
-
-def read(path: Path) -> list[Entry]:
-    with Journal(path, readonly=True) as journal:
-        return journal.read(journal.runs()[0].run_id)
 
 
 async def whole_run(tmp_path: Path, plan: Any = PLAN, **more: Any) -> tuple[list[Entry], World]:

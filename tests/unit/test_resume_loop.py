@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field, SecretStr
 
+from journals import read, written
 from toolplan import Agent, Tool, ToolContext, UsageError
 from toolplan.approval import Decision as Word
 from toolplan.errors import JournalError, JournalMismatch, ModelError
 from toolplan.journal import (
     Decision,
     EffectStarted,
-    Entry,
     Journal,
     LoopBegun,
     ModelSaid,
@@ -97,23 +97,6 @@ class World:
 def agent(script: Script, world: World, path: Path, **more: Any) -> Agent:
     given: dict[str, Any] = {"policy": "declared", "mode": "loop"} | more
     return Agent(script.model(), given.pop("tools", None) or world.tools(), journal=path, **given)
-
-
-def written(path: Path, entries: Sequence[Entry]) -> str:
-    """Write entries as the journal of a process that ended there; return the run's id."""
-    with Journal(path) as journal:
-        begun = entries[0]
-        assert isinstance(begun, RunBegun)
-        writer = journal.begin(begun)
-        for entry in entries[1:]:
-            writer.add(entry)
-        writer.close()
-        return begun.run_id
-
-
-def read(path: Path) -> list[Entry]:
-    with Journal(path, readonly=True) as journal:
-        return journal.read(journal.runs()[0].run_id)
 
 
 WORK = (

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from journals import read, written
 from toolplan import Agent, ToolFailed, ToolSet, tool
 from toolplan.journal import Journal
 from toolplan.journal.waiting import approve
@@ -98,14 +99,9 @@ def resumed(*replies: Any, cut: int | None = None, **options: Any) -> list[str]:
 
         run = (await agent().run("Do it.")).run_id
         if cut is not None:
-            with Journal(path) as journal:
-                entries = journal.read(run)[:cut]
+            entries = read(path)[:cut]
             path = folder / "cut.db"
-            with Journal(path) as journal:
-                writer = journal.begin(entries[0])  # type: ignore[arg-type]
-                for entry in entries[1:]:
-                    writer.add(entry)
-                writer.close()
+            written(path, entries)
         else:
             with Journal(path) as journal:
                 approve(journal, run)

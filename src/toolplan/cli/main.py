@@ -28,7 +28,7 @@ __all__ = ["main"]
 GRACE_SECONDS = 0.3
 """How long a call that was given up may take to notice, before the process ends without it."""
 
-ANSWERING = ("ask", "run", "demo")
+ANSWERING = ("ask", "run", "resume", "demo")
 """The commands whose documents have the keys of a result, on failures too."""
 
 

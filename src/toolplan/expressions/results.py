@@ -113,6 +113,9 @@ _PLURALS = {
 
 def _extreme(call: Called) -> Type:
     given = [name for name in call.types if isinstance(name, int)]
+    if not given or _is_spread(call):
+        call.measure("values", UNKNOWN)
+        return UNKNOWN
     if len(given) == 1:
         element = call.element(0)
         call.measure(0, element)
@@ -124,11 +127,15 @@ def _extreme(call: Called) -> Type:
         for name in given[1:]:
             if not may_be_ordered(call.types[given[0]], call.types[name]):
                 return _no_order(call, given[0], name)
-    if "key" not in call.nodes:
-        return join_all(call.infer.present(call.types[name], call.nodes[name]) for name in given) if given else UNKNOWN
+        return join_all(call.infer.present(call.types[name], call.nodes[name]) for name in given)
     found = join_all(call.types[name] for name in given)
     call.measure(given[0], found)
     return found
+
+
+def _is_spread(call: Called) -> bool:
+    """Return whether some of the arguments are the elements of a list, so that nobody knows how many there are."""
+    return any(isinstance(argument, ast.Starred) for argument in call.node.args)
 
 
 def _no_order(call: Called, first: int, second: int) -> Type:
@@ -200,7 +207,7 @@ def _enumerate(call: Called) -> Type:
 
 
 def _zip(call: Called) -> Type:
-    if any(isinstance(argument, ast.Starred) for argument in call.node.args):
+    if _is_spread(call):
         return list_of(list_of(UNKNOWN))
     elements = [call.element(name) for name in call.types]
     return list_of(list_of(join_all(elements), elements))

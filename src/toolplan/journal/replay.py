@@ -45,6 +45,8 @@ from toolplan.schedule import (
     StartRun,
 )
 from toolplan.tools import ToolSet
+from toolplan.tools.secret_words import secret_words
+from toolplan.tools.seen_secrets import SeenSecrets
 from toolplan.values import Json
 
 __all__ = ["Open", "Replayed", "Story", "replay", "tell"]
@@ -133,15 +135,28 @@ class Replayed:
     """What was found out about them."""
     seconds: float = 0.0
     """How long the run had taken when the last event came."""
+    secrets: SeenSecrets = field(default_factory=SeenSecrets)
+    """The secrets that were seen, as they were when the entries were written: no failure tells them to the plan."""
 
 
-def replay(entries: Sequence[Entry], plan: Plan, tools: ToolSet, known: Known, setup: Setup) -> Replayed:
+def replay(
+    entries: Sequence[Entry],
+    plan: Plan,
+    tools: ToolSet,
+    known: Known,
+    setup: Setup,
+    secrets: SeenSecrets | None = None,
+) -> Replayed:
     """Return the state that the entries of one plan lead to. The plan has been checked against these tools.
 
+    `secrets` are those that earlier plans of the request have seen; what this one sees is added.
     Raises `JournalMismatch` when an event does not fit what this machine does: the plan, a tool's declaration or the
     scheduler itself is not the same as when the entries were written.
     """
     state = Replayed(setup.machine(plan, tools, known), setup)
+    state.secrets = secrets if secrets is not None else state.secrets
+    state.secrets.see_words(secret_words(plan, tools).values)
+    state.machine.clean = lambda inst, error: state.secrets.clean_error(error, inst.node.tool, inst.arguments)
     edited = {entry.step for entry in entries if isinstance(entry, Decision) and entry.arguments}
     for number, entry in enumerate(entries):
         match entry:
@@ -159,18 +174,20 @@ def replay(entries: Sequence[Entry], plan: Plan, tools: ToolSet, known: Known, s
             case StepResolved():
                 state.resolved[entry.key] = entry
             case _:
-                _feed(state, entry, number)
+                _feed(state, entry, number, tools)
     return state
 
 
-def _feed(state: Replayed, entry: Entry, number: int) -> None:
+def _feed(state: Replayed, entry: Entry, number: int, tools: ToolSet) -> None:
     """Give the machine an event, and note what is under way after it."""
     if isinstance(entry, CallSucceeded | CallFailed | RetryDue):
         if entry.key not in state.open:
             raise JournalMismatch(
                 f"entry {number} of the plan is about call {entry.key}, which this plan does not make there"
             )
-        del state.open[entry.key]
+        ended = state.open.pop(entry.key)
+        if isinstance(entry, CallSucceeded) and isinstance(ended, StartCall):
+            state.secrets.see_result(tools[ended.tool], entry.value)
     if isinstance(entry, CallSucceeded | CallFailed):
         state.started.pop(entry.key, None)
         state.resolved.pop(entry.key, None)
@@ -182,6 +199,8 @@ def _feed(state: Replayed, entry: Entry, number: int) -> None:
     for command in commands:
         if isinstance(command, StartCall | AskModelNow | AskUserNow | RetryLater):
             state.open[command.key] = command
+        if isinstance(command, StartCall):
+            state.secrets.see(tools[command.tool], command.arguments)
 
 
 def _check_started(state: Replayed, entry: EffectStarted, number: int, edited: Set[str]) -> None:

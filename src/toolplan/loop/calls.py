@@ -3,8 +3,8 @@
 The calls of a turn stand in written order, and their order means what it means in a plan (P3): a call that has effects
 is made only when everything before it in the turn has succeeded, and every question before it has been answered; a call
 that was refused counts as failed. What has no effects is made all the same, for the model asked for it without knowing
-the rest. Nothing is refused together: each call gets its own answer. No effect is made before a person has passed the
-whole turn (P2).
+the rest. Nothing is refused together: each call gets its own answer. A person is asked about the whole turn before any
+effect of it; where they leave calls open, those before the first open one are made, unless the turn has questions.
 
     a turn -> checked and allowed as one plan -> stretches: calls, and the questions after them, before the next effect
 """
@@ -70,7 +70,7 @@ class Answered:
     repeated: int = 0
     """How many calls were not made because they had been made, or refused for the same reason, too often."""
     asks: tuple[PlannedCall, ...] = ()
-    """The calls that a person has to allow before any call of the turn is made, and what they are shown (`card`)."""
+    """The calls that a person has to allow, when no call of the turn is made before; they are shown `card`."""
     card: Card | None = None
     waits: RunResult | None = None
     """The run that waits for a person."""

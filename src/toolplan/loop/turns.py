@@ -188,7 +188,7 @@ class Loop:
     async def _ear(self) -> Ear | None:
         """Return what hears the next reply while it arrives, for whoever watches and for calls that may start."""
         turn = self._turn
-        if not self._agent.early_start:
+        if not turn.starts_early:
             return Ear(self._offered, turn.said, turn.starts_over) if turn.watch is not None else None
         await turn.early.close()  # what the turn before has asked for, and not made after all
         turn.early.go_on()

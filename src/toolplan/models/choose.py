@@ -51,8 +51,8 @@ def model_from_name(
         "timeout_seconds": timeout_seconds,
         "stall_seconds": stall_seconds,
     }
-    names = [each.strip() for each in name.split(",")]
-    if len(names) > 1 and not name.lower().startswith(("scripted:", "local:")):
+    names = _names(name)
+    if len(names) > 1:
         if base_url or api_key:
             raise UsageError(f"a base URL or key belongs to one model, and `{name}` names {len(names)}")
         return FallbackModel([model_from_name(each, **options) for each in names])
@@ -76,6 +76,23 @@ def model_from_name(
     target = Target(facts, model, _address(facts, base_url), _key(facts, api_key, base_url))
     _check_installed(facts)
     return ProviderModel(target, **options)
+
+
+def _names(name: str) -> list[str]:
+    """Return the names that have commas between them. A file's name may hold commas, and ends where a provider does."""
+    names: list[str] = []
+    for each in name.split(","):
+        provider, colon, _ = each.strip().lower().partition(":")
+        is_new = bool(colon) and (provider in _WITH_FILES or find_provider(provider) is not None)
+        if names and not is_new and names[-1].lower().partition(":")[0] in _WITH_FILES:
+            names[-1] += f",{each}"
+        else:
+            names.append(each.strip())
+    return names
+
+
+_WITH_FILES = ("local", "scripted")
+"""What stands before the name of a file."""
 
 
 def _local(model: str, base_url: str | None, **options: Any) -> Model:

@@ -36,6 +36,7 @@ from toolplan.parse.meant import UNCLEAR, Meaning, how_meant
 from toolplan.parse.mend import Damage, mend
 from toolplan.parse.plan_like import is_broken_plan, is_plan
 from toolplan.parse.spellings import PLAN, find_kind
+from toolplan.parse.thinking_tags import CLOSING, OPENING, end_of_thinking
 from toolplan.values import Json
 
 __all__ = ["MAX_CHARACTERS", "MAX_DATA_CHARACTERS", "JsonPlan", "Text", "extract", "whole_plan"]
@@ -114,7 +115,7 @@ def _rejected(diagnostic: Diagnostic, text: str, name: str) -> PlanRejected:
 
 
 _LANDMARK = re.compile(
-    r"<(?P<closing>/?)(?P<tag>think|thinking|thought|reasoning|reflection|scratchpad)>"
+    rf"(?P<opening>{OPENING})|(?P<closing>{CLOSING})"
     r"|(?P<fence>```+|~~~+)[ \t]*(?P<language>[\w+#.-]*)"
     r"|(?P<bracket>[\[{])",
     re.IGNORECASE,
@@ -201,7 +202,7 @@ class _Walk:
 
     def _pass(self, match: re.Match[str]) -> int:
         """Note what is at the landmark and return where the walk goes on."""
-        if match.group("tag"):
+        if match.group("opening") or match.group("closing"):
             return self._thinking(match)
         if match.group("fence"):
             return self._fence(match)
@@ -216,7 +217,7 @@ class _Walk:
             self.damage = self.gap = None
             self.thoughts = [(0, match.end())]
             return match.end()
-        end = re.compile(f"</{match.group('tag')}>", re.IGNORECASE).search(self.reply, match.end())
+        end = end_of_thinking(match.group("opening")).search(self.reply, match.end())
         if end is None:
             self.thinking = "open"
         stop = end.end() if end else len(self.reply)

@@ -20,6 +20,7 @@ from toolplan.errors import PlanRejected
 from toolplan.parse.json_notation import StepReader
 from toolplan.parse.python_notation import read_program
 from toolplan.parse.streaming import PlanStream
+from toolplan.parse.thinking_tags import LONGEST, OPENING, end_of_thinking
 from toolplan.plan import Parallel, Plan, Step
 from toolplan.tools import ToolSet
 from toolplan.values import Json
@@ -36,7 +37,7 @@ MAX_MEMBERS = 64
 """Behind so many steps, and of a `parallel` with more members, members are not read before it is complete: all that
 stands before a member is read again with it."""
 
-_THINKING = re.compile(r"<(think\w*|reasoning)>", re.IGNORECASE)
+_THINKING = re.compile(OPENING, re.IGNORECASE)
 _FENCE = re.compile(r"^```(?:python3?|py|tool_code)[ \t]*\n", re.MULTILINE | re.IGNORECASE)
 _BARE = re.compile(r"[^\W\d]\w*(?:\s*:\s*\w+)?\s*=(?!=)|[^\W\d]\w*\(|await\b|#")
 _COMPOUND = re.compile(r"(?:for|while|if|with|try|def|async|class|match|import|from)\b|@")
@@ -108,7 +109,7 @@ class _ProgramSteps:
         self._parameters = {tool.name: list(tool.parameters["properties"]) for tool in tools}
         self._pieces: list[str] = []  # arrived, without a line end
         self._text = ""  # before them, not taken into the program: the beginning of a line, if it has begun
-        self._closing = ""  # before it has begun: the end of the thinking that is open
+        self._closing: re.Pattern[str] | None = None  # before it has begun: what ends the thinking that is open
         self._is_first = True  # nothing but white space and thinking was there before
         self._program: list[str] = []
         self._open: list[str] = []  # the lines of the statement that may not be complete
@@ -155,16 +156,19 @@ class _ProgramSteps:
     def _passes_thinking(self) -> bool:
         """Leave out white space and thinking; return whether a whole line of something else follows."""
         text = self._text.lstrip()
-        if not self._closing and (opening := _THINKING.match(text)):
-            self._closing = f"</{opening[1].lower()}>"
-            text = text[opening.end() :]
-        if self._closing:
-            end = text.lower().find(self._closing)
-            if end < 0:
-                self._text = text[-len(self._closing) :]
+        while True:
+            if self._closing is None:
+                opening = _THINKING.match(text)
+                if opening is None:
+                    break
+                self._closing = end_of_thinking(opening[0])
+                text = text[opening.end() :]
+            end = self._closing.search(text)
+            if end is None:
+                self._text = text[-LONGEST:]
                 return False
-            text = text[end + len(self._closing) :].lstrip()
-            self._closing = ""
+            text = text[end.end() :].lstrip()
+            self._closing = None
         self._text = text
         return "\n" in text
 

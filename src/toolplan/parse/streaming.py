@@ -18,17 +18,18 @@ import json
 import re
 
 from toolplan.parse.spellings import PLAN, find_kind
+from toolplan.parse.thinking_tags import LONGEST, OPENING, end_of_thinking
 from toolplan.values import Json
 
 __all__ = ["PlanStream"]
 
 _START = re.compile(
-    r"<(?P<tag>think|thinking|thought|reasoning|reflection|scratchpad)>"
+    rf"(?P<thinking>{OPENING})"
     r"""|(?<![A-Za-z0-9_=(\[{$'"\\%@&])(?P<bracket>\[\s*\{|\{\s*")""",
     re.IGNORECASE,
 )
 """Thinking, or a bracket that may begin a plan: directly behind a letter or a quote it belongs to something else."""
-_MAY_START = re.compile(r".?(?:[\[{]\s*|<\w{0,12})\Z", re.DOTALL)
+_MAY_START = re.compile(rf".?(?:[\[{{]\s*|[<\[◁][\w:|]{{0,{LONGEST}}})\Z", re.DOTALL)
 """What may become one of these when more text arrives, and the character before it."""
 _MARK = re.compile(r'("(?:[^"\\]++|\\.)*+)("?)|([\[{])|([\]}])', re.DOTALL)
 _REST_OF_STRING = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
@@ -51,7 +52,7 @@ class PlanStream:
         """Nothing more will come: the plan has ended, or it cannot be followed any further."""
         self._waiting: list[str] = []  # pieces that have arrived and were not scanned
         self._carry = ""  # looking: the end of the text so far, which may belong to a beginning
-        self._thinking = ""  # looking: the end of the thinking that is open
+        self._thinking: re.Pattern[str] | None = None  # looking: what ends the thinking that is open
         self._found_steps = False
         self._begin(inside=False)
 
@@ -103,22 +104,22 @@ class PlanStream:
         self._carry = ""
         at = 0
         while True:
-            if self._thinking:
-                end = text.lower().find(self._thinking, at)
-                if end < 0:
-                    self._carry = text[-len(self._thinking) :]
+            if self._thinking is not None:
+                end = self._thinking.search(text, at)
+                if end is None:
+                    self._carry = text[max(at, len(text) - LONGEST) :]
                     return len(text)
-                at = end + len(self._thinking)
-                self._thinking = ""
+                at = end.end()
+                self._thinking = None
             match = _START.search(text, at)
             if match is None:
                 may = _MAY_START.search(text, max(at, len(text) - 100))
                 self._carry = text[may.start() :] if may else text[-1:]
                 return len(text)
-            if not match["tag"]:
+            if not match["thinking"]:
                 self._begin(inside=True)
                 return match.start("bracket")
-            self._thinking = f"</{match['tag'].lower()}>"
+            self._thinking = end_of_thinking(match["thinking"])
             at = match.end()
 
     def _walk(self, text: str, at: int, steps: list[Json]) -> int:

@@ -22,7 +22,7 @@ from typing import Literal, TypeAlias
 from toolplan.patterns import late_pattern
 from toolplan.policy.dates import is_date, without_dates
 from toolplan.policy.quantities import duration_of, durations_said, numbers_said, plain_numbers
-from toolplan.policy.tokens import HAN, is_bare, plain, spaced, stands_in, unquoted
+from toolplan.policy.tokens import HAN, ODD, is_bare, plain, spaced, stands_in, unquoted
 from toolplan.values import Json
 
 __all__ = ["Way", "bare_leaves", "is_free_text", "is_glue", "leads_nowhere", "unsaid"]
@@ -49,8 +49,6 @@ _SMALL = frozenset(
     )
 )
 """English words that say nothing by themselves."""
-_ODD = late_pattern(r"\d|[@/\\_]|\w\.\w")
-"""What is more than a word of a language: numbers, addresses, ids, paths."""
 _EMPHASIS = late_pattern(r"\*\*(?=\S)([^*\n]+)(?<=\S)\*\*")
 _GLUE = late_pattern(r"[\s,;:|_()<>\[\]'\"，、；：（）《》-]*")
 """What only stands between the parts of a text that is put together: `{name} <{address}>, {other}`."""
@@ -169,7 +167,7 @@ def _leads(text: str, way: Way) -> Iterator[tuple[str, bool]]:
             yield text, True
     else:
         pieces = [piece.strip("()[]{}<>.,;:!?'\"，。！？：；、") for piece in text.split()]
-        odd = [piece for piece in pieces if _ODD.search(piece)]
+        odd = [piece for piece in pieces if ODD.search(piece)]
         if odd and len(odd) == len(pieces):
             yield text, True
         else:

@@ -273,8 +273,7 @@ def _of_node(node: ast.AST, env: Environment) -> Sources:
         case ast.BinOp(op=ast.Add()):
             return _of_sum(_of_node(node.left, env), _of_node(node.right, env))
         case ast.Lambda():
-            names = {argument.arg: NO_SOURCES for argument in node.args.args}
-            return _of_node(node.body, {**env, **names})
+            return _of_lambda(node, NO_SOURCES, env)
         case ast.Call():
             return _of_call(node, env)
         case ast.UnaryOp(op=ast.Not()):
@@ -337,6 +336,8 @@ def _of_subscript(node: ast.Subscript, env: Environment) -> Sources:
     if isinstance(index, ast.Slice):
         return base.under(join(_of_node(child, env) for child in ast.iter_child_nodes(index)).all_untrusted)
     chosen = _of_node(index, env)
+    if base.fields and any(isinstance(word, str) for word in chosen.words):
+        base = base.whole()  # a field, and any of them
     return base.element().under(chosen.all_untrusted)  # an index chooses a value; its own digits are not in it
 
 
@@ -372,9 +373,13 @@ def _of_key(key: ast.expr, element: Sources, env: Environment) -> Sources:
     if isinstance(key, ast.Constant) and isinstance(key.value, str):
         return element.of_field(key.value)
     if isinstance(key, ast.Lambda):
-        names = {argument.arg: element for argument in key.args.args}
-        return _of_node(key.body, {**env, **names})
+        return _of_lambda(key, element, env)
     return element.whole()
+
+
+def _of_lambda(node: ast.Lambda, given: Sources, env: Environment) -> Sources:
+    parameters = (*node.args.posonlyargs, *node.args.args)
+    return _of_node(node.body, {**env, **{parameter.arg: given for parameter in parameters}})
 
 
 _WHOLE_LISTS = frozenset({"sorted", "reversed", "list", "tuple", "enumerate"})

@@ -13,13 +13,13 @@ import unicodedata
 
 from toolplan.patterns import late_pattern
 
-__all__ = ["HAN", "is_bare", "plain", "spaced", "stands_in", "unquoted"]
+__all__ = ["HAN", "ODD", "is_bare", "plain", "spaced", "stands_in", "unquoted"]
 
 _BLANKS = late_pattern(r"\s+")
 HAN = late_pattern(r"[\u3400-\u9fff\uf900-\ufaff]")
 _HAN_CLASS = r"\u3400-\u9fff\uf900-\ufaff"
 _SEAM = late_pattern(rf"(?<=[{_HAN_CLASS}])(?=[^\s{_HAN_CLASS}])|(?<=[^\s{_HAN_CLASS}])(?=[{_HAN_CLASS}])")
-_ODD = late_pattern(r"\d|[@/\\_]|\w\.\w")
+ODD = late_pattern(r"\d|[@/\\_]|\w\.\w")
 """What is more than a word of a language: numbers, addresses, ids, paths."""
 
 _BEFORE_NAME = r"(?<![\w.~*$%\\/&?])(?<!\w[+@])"
@@ -99,7 +99,7 @@ def stands_in(text: str, request: str) -> bool:
     elif _HOST.fullmatch(text):
         before = _BEFORE_HOST
     else:
-        before = _BEFORE_ODD if _ODD.search(text) else _BEFORE_NAME
+        before = _BEFORE_ODD if ODD.search(text) else _BEFORE_NAME
     return re.search(before + re.escape(text) + _AFTER, request) is not None
 
 

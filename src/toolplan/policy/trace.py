@@ -42,6 +42,7 @@ from toolplan.plan import (
     Try,
     While,
     assigned_names,
+    blocks_of,
     walk,
 )
 from toolplan.policy.sources import NO_SOURCES, Sources, join, sources_of, truth_of
@@ -295,24 +296,9 @@ def _merge(
 def _leaves(block: Block, *, of_loop: bool = False) -> bool:
     """Return whether a step of the block may leave what is around it: the plan, or (not `of_loop`) the round."""
     for step in block:
-        match step:
-            case Answer() | Cannot() | Replan():
-                return True
-            case Break() | Continue():
-                if not of_loop:
-                    return True
-            case If():
-                if _leaves(step.then, of_loop=of_loop) or _leaves(step.otherwise, of_loop=of_loop):
-                    return True
-            case ForEach() | While():
-                if _leaves(step.body, of_loop=True):
-                    return True
-            case Parallel():
-                if _leaves(step.members, of_loop=of_loop):
-                    return True
-            case Try():
-                if _leaves((*step.body, *step.handler), of_loop=of_loop):
-                    return True
-            case _:
-                pass
+        if isinstance(step, Answer | Cannot | Replan) or (isinstance(step, Break | Continue) and not of_loop):
+            return True
+        inside = of_loop or isinstance(step, ForEach | While)
+        if any(_leaves(inner, of_loop=inside) for inner in blocks_of(step)):
+            return True
     return False

@@ -289,8 +289,10 @@ class _Choice:
     def take(self, name: str, along_with: str | None = None) -> bool:
         """Choose a tool and all that it needs, if there is room for them; return whether it is new and chosen."""
         shown = self._without.union(self.chosen)
+        if name in shown:
+            return False
         group = self._router.group(name, shown, self._rank)
-        if name in shown or not self._has_room([*self.chosen, *group]):
+        if not self._has_room([*self.chosen, *group]):
             return False
         self.chosen |= {other: along_with if other == name else name for other in group}
         return True

@@ -93,6 +93,8 @@ class Approvals:
     held: Held | None = None
     secrets: SeenSecrets = field(default_factory=SeenSecrets)
     """What was seen to be secret so far, and no card shows."""
+    _undecided: frozenset[str] = frozenset()
+    """The steps that the last answer about a plan left open: their calls wait, and are not asked about at once."""
     _open: list[_Question] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]
     _asked: list[asyncio.Future[Decision | None]] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]
     _asking: asyncio.Task[None] | None = None
@@ -107,6 +109,7 @@ class Approvals:
         then the same question comes again, with that on the card, and so it does where a pattern does not fit the call
         that it is said of. The same answer once more counts as a refusal.
         """
+        self._undecided = frozenset()
         review = self.minding(review)
         if self.held is not None and (word := self._held_of_plan(checked, review, self.held)) is not None:
             return word
@@ -129,6 +132,7 @@ class Approvals:
         for call, decision in sorted(said, key=lambda each: each[1].answer):  # of calls alike, a no is the last word
             self._note(card, call, decision, planned=not refused or keeps)
         undecided = tuple(call for call in asks if decisions[call.step] is None and not self._is_allowed(call))
+        self._undecided = frozenset(call.step for call in undecided)
         return Word(False if refused else None if undecided else True, card, tuple(refused), edits, undecided)
 
     async def _taken(
@@ -204,7 +208,7 @@ class Approvals:
         `problem_of` says why changed arguments cannot be taken; then the question comes again, with that on the card.
         The same answer once more counts as a refusal.
         """
-        if self.approve is None:
+        if self.approve is None or call.step in self._undecided:
             return None
         answer: asyncio.Future[Decision | None] = asyncio.get_running_loop().create_future()
         self._open.append(_Question(card, call, problem_of, answer))

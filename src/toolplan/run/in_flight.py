@@ -181,10 +181,7 @@ class InFlight:
 
     def _without_secrets(self, inst: Instance, error: str) -> str:
         """Return why a step fails, as it may be told."""
-        tool = inst.node.tool
-        if tool is not None and tool.has_secrets:  # the call may not have been made
-            self._secrets.see(tool, inst.arguments or {})
-        return self._secrets.clean(error) if self._secrets else error
+        return self._secrets.clean_error(error, inst.node.tool, inst.arguments)
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._started

@@ -31,6 +31,7 @@ class TakingUp(Making):
     def _take_up(self, state: Replayed) -> None:
         """Go on with what was under way when the last process ended."""
         machine = self._machine
+        self._see_again(state)
         if machine.finished is not None:
             self._done.set_result(machine.finished)
             return
@@ -46,6 +47,13 @@ class TakingUp(Making):
         for command in machine.ask_again():
             self._carry_out(command)
         self._work_off()
+
+    def _see_again(self, state: Replayed) -> None:
+        """Note the secrets that were seen before: what this process writes and tells has none of them."""
+        self._secrets.see_all(state.secrets)
+        if self._journal is not None and self._journal.secrets:
+            for record in self._machine.records:
+                self._journal.secrets.see(record.tool, None, record.arguments or {})
 
     def _take_up_one(self, state: Replayed, command: Open) -> None:
         key, at = command.key, self._seconds()
@@ -66,8 +74,6 @@ class TakingUp(Making):
         self._begin(key)
         at = self._seconds()
         event: CallSucceeded | CallFailed | None
-        if tool.has_secrets:
-            self._secrets.see(tool, command.arguments)
         try:
             if self._journal is not None and self._journal.secrets:
                 self._journal.secrets.see(tool.name, key, command.arguments)

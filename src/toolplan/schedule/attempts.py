@@ -263,7 +263,7 @@ class Attempts(Bodies):
     def _call_succeeded(self, event: CallSucceeded) -> None:
         inst = self._running.pop(event.key, None)
         if inst is None:
-            self._was_dropped(event)
+            self._forget_dropped(event)
             return
         if self._bounded:
             self._give_place_back(inst)
@@ -283,7 +283,7 @@ class Attempts(Bodies):
     def _call_failed(self, event: CallFailed) -> None:
         inst = self._running.get(event.key)
         if inst is None:
-            self._was_dropped(event)
+            self._forget_dropped(event)
             return
         self._release(inst)
         record = inst.record
@@ -332,7 +332,7 @@ class Attempts(Bodies):
     def _retry_due(self, event: RetryDue) -> None:
         inst = self._resting.pop(event.key, None)
         if inst is None:
-            self._was_dropped(event)
+            self._forget_dropped(event)
         elif not inst.gone:
             self._make_ready(inst)
 
@@ -347,11 +347,11 @@ class Attempts(Bodies):
         self._commands.append(CancelCall(inst.key))
         return True
 
-    def _was_dropped(self, event: CallSucceeded | CallFailed | RetryDue) -> bool:
-        """Return whether the attempt was given up before. Raises `AssertionError` if no such event can come."""
+    def _forget_dropped(self, event: CallSucceeded | CallFailed | RetryDue) -> None:
+        """Take note of the end of an attempt that was given up. Raises `AssertionError` if no such event can come."""
         if event.key in self._dropped:
             self._dropped.remove(event.key)
-            return True
+            return
         made = "has ended" if 0 < event.key <= self._keys else "was never made"
         story = f": {self.story.tell_attempt(event.key)}" if self.story is not None else ""
         raise AssertionError(f"{event} is about an attempt that {made}{story}")

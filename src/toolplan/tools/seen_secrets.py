@@ -68,6 +68,12 @@ class SeenSecrets:
             text = text.replace(secret, mark)
         return text
 
+    def clean_error(self, error: str, tool: Tool | None, arguments: Mapping[str, Json] | None) -> str:
+        """Return why a step fails, as it may be told: without what was seen so far, and its own secrets."""
+        if tool is not None and tool.has_secrets:  # the call may not have been made
+            self.see(tool, arguments or {})
+        return self.clean(error) if self else error
+
     def masked(self, text: str) -> str:
         """Return the text with as many asterisks in place of these secrets, so that every place in it stays."""
         for secret in self._texts:

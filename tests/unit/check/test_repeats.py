@@ -76,6 +76,7 @@ def test_the_same_effect_twice_is_told(steps: list[dict[str, Any]]) -> None:
         [OTHER, {"if": "x == 'a'", "then": [MAIL], "else": [MAIL]}],
         [OTHER, {"if": "x == 'a'", "then": [MAIL, {"answer": "done"}]}, MAIL],
         [{**MAIL, "on_error": {"do": [MAIL]}}],
+        [OTHER, call("send", to="{x}"), call("find", "x", name="y"), call("send", to="{x}")],
         [{"for_each": "[1, 2]", "as": "n", "do": [MAIL]}],
         [
             {"for_each": "['a', 'b']", "as": "n", "do": [call("send", to="{n}")]},

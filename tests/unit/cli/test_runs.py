@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from journals import read, written
 from toolplan.cli.main import main as command
-from toolplan.journal import EffectStarted, Journal
+from toolplan.journal import EffectStarted
 
 TOOLS = """
 from toolplan import tool
@@ -135,15 +136,10 @@ def test_an_effect_that_nobody_knows_of_is_resolved(shop: Path, capsys: pytest.C
     tools = ("--tools", str(shop / "shop.py"))
     _, result = toolplan(capsys, "run", str(shop / "plan.json"), *tools, "--yes")
     run = result["run_id"]
-    with Journal(shop / "state" / "journal.db", readonly=True) as journal:
-        entries = journal.read(run)
+    entries = read(shop / "state" / "journal.db")
     left = entries[: next(i for i, entry in enumerate(entries) if isinstance(entry, EffectStarted)) + 1]
     cut = shop / "cut.db"
-    with Journal(cut) as journal:
-        writer = journal.begin(left[0])  # type: ignore[arg-type]
-        for entry in left[1:]:
-            writer.add(entry)
-        writer.close()
+    written(cut, left)
     there = ("--journal", str(cut))
     assert toolplan(capsys, "runs", *there)[1][0]["outcome"] == "interrupted"
     code, waiting = toolplan(capsys, "resume", run, *tools, *there)
@@ -151,6 +147,14 @@ def test_an_effect_that_nobody_knows_of_is_resolved(shop: Path, capsys: pytest.C
     assert toolplan(capsys, "resolve", run, "s1", "happened", "--result", "bought", *there)[0] == 2
     assert toolplan(capsys, "resolve", run, "s1", "happened", "--result", '"bought it"', *there)[0] == 0
     assert toolplan(capsys, "resume", run, *tools, *there)[1]["answer"] == "bought it"
+
+
+def test_a_run_that_cannot_be_resumed_gives_a_whole_document(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tools = ("--tools", str(shop / "shop.py"))
+    whole = toolplan(capsys, "run", str(shop / "plan.json"), *tools)[1]
+    code, document = toolplan(capsys, "resume", "nothing", *tools, "--journal", str(shop / "none.db"))
+    assert (code, document["outcome"], document["steps"]) == (1, "failed", [])
+    assert document.keys() == whole.keys()
 
 
 def test_a_journal_that_nobody_named_is_done_without(

@@ -235,6 +235,10 @@ def test_what_cannot_work(text: str, code: str) -> None:
         "u['a']['b'][0]",
         "set(w.tags) - set(['a'])",
         "{'a': 1} | {'b': 2}",
+        "max(*w.kids, key=lambda k: k.age)",
+        "min(*w.kids, key='age')",
+        "max(0, *[k.age for k in w.kids])",
+        "min(n, *w.prices.values(), 3)",
     ],
 )
 def test_what_works(text: str) -> None:

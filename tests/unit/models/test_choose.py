@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from toolplan.errors import UsageError
-from toolplan.models import ProviderModel, model_from_environment, model_from_name, no_model_message
+from toolplan.models import (
+    FallbackModel,
+    ProviderModel,
+    ScriptedModel,
+    model_from_environment,
+    model_from_name,
+    no_model_message,
+)
 from toolplan.models.facts import PROVIDERS, find_provider
 
 KEY = "sk-proj-abcDEF123456789"
@@ -60,6 +67,16 @@ def test_a_missing_key_says_what_to_set(facts):
     for variable in facts.key_variables:
         assert f"`{variable}`" in str(caught.value)
     assert "ollama:qwen3:8b" in str(caught.value)
+
+
+def test_a_file_may_be_asked_first_and_its_name_may_hold_commas(tmp_path):
+    for name in ("replies.jsonl", "a,b: c,qwen"):
+        (tmp_path / name).write_text('"hello"\n')
+        alone = f"scripted:{tmp_path / name}"
+        assert isinstance(model_from_name(alone), ScriptedModel)
+        several = model_from_name(f"{alone}, ollama:qwen3:8b,vllm:x")
+        assert isinstance(several, FallbackModel)
+        assert [type(model) for model in several.models] == [ScriptedModel, ProviderModel, ProviderModel]
 
 
 def test_keys_come_from_the_providers_own_variables_only(monkeypatch):

@@ -58,6 +58,8 @@ def untrusted(program: str, argument: str = "to", tool: str = "send") -> bool:
         ("ms = letter()\nsend(to=[m.sender for m in ms if 'x' in m.body])", True),
         ("ms = letter()\nsend(to=sorted(ms, key=lambda m: m.body)[0].sender)", True),
         ("ms = letter()\nsend(to=sorted(ms, key=lambda m: m.date)[0].sender)", False),
+        ("ms = letter()\nsend(to=max(ms, key=lambda m, /: m.body).sender)", True),
+        ("ms = letter()\nsend(to=max(ms, key=lambda m, /: m.date).sender)", False),
         ('ms = letter()\nsend(to=ms.get("sender"))', False),
         ('ms = letter()\nsend(to=ms.get("body"))', True),
         ("m = mail()\nto = 'a'\nif m.urgent:\n    to = 'b'\nsend(to=to)", True),
@@ -90,6 +92,20 @@ def test_untrusted_text_is_followed(program: str, expected: bool) -> None:
 def test_the_condition_that_led_there_is_known(program: str, expected: bool) -> None:
     (call,) = [call for call in traced(program).values() if "to" in call.arguments]
     assert bool(call.condition) == expected
+
+
+def test_a_condition_counts_for_what_follows_a_handler_that_may_end_the_plan() -> None:
+    plan = [
+        {"tool_name": "mail", "result_variable": "m"},
+        {
+            "if": "m.urgent",
+            "then": [{"tool_name": "contact", "arguments": {}, "on_error": {"do": [{"answer": "no"}]}}],
+        },
+        {"tool_name": "send", "arguments": {"to": "a"}},
+    ]
+    checked = check(parse(plan, "json", TOOLS), TOOLS)
+    (call,) = [call for call in trace(checked.plan, TOOLS).calls.values() if "to" in call.arguments]
+    assert call.condition
 
 
 def test_words_of_the_plan_are_kept_and_results_are_not_words() -> None:
@@ -161,6 +177,10 @@ def test_the_error_of_a_call_anywhere_in_a_try_holds_what_the_call_holds() -> No
         ("m = letter()\nsend(to=m.message.sender)", False),
         ("m = letter()\nfor k in m['mails']:\n    send(to=k['body'])", True),
         ("m = letter()\nx = m.get('message')\nsend(to=x['body'])", True),
+        ("m = letter()\nfor k in ['sender', 'body']:\n    send(to=m[k].text)", True),
+        ("m = letter()\nk = 'body'\nsend(to=m[k]['text'])", True),
+        ("ms = letter()\nfor i in range(len(ms)):\n    send(to=ms[i].sender)", False),
+        ("ms = letter()\nc = contact()\nsend(to=ms[c.count - 1].sender)", False),
     ],
 )
 def test_an_untrusted_field_is_so_at_any_depth(program: str, expected: bool) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, SecretStr
 
+from journals import read, written
 from toolplan import Agent, Tool, ToolContext, ToolFailed, tool
 from toolplan.agent import ModelAsked
-from toolplan.journal import EffectStarted, Journal, RunBegun, RunEnded
+from toolplan.journal import EffectStarted, Journal, RunEnded
+from toolplan.journal.waiting import answer
 from toolplan.models import ScriptedModel
 from toolplan.schedule import CallFailed
 from unit.run.runs import call
@@ -130,22 +132,79 @@ async def test_a_probe_that_fails_does_not_log_it(tmp_path: Path, caplog: pytest
     tools = [Tool.of(pay, writes="x", probe=probe), begin]
     agent = Agent(tools=tools, policy="declared", journal=tmp_path / "whole.db")
     plan: list[Any] = [call("pay", password=PASSWORD), {"answer": "done"}]
-    whole = await agent.run_plan(plan)
+    await agent.run_plan(plan)
     await agent.close()
-    with Journal(tmp_path / "whole.db", readonly=True) as journal:
-        entries = journal.read(whole.run_id)
+    entries = read(tmp_path / "whole.db")
     left = next(number for number, entry in enumerate(entries) if isinstance(entry, EffectStarted))
-    with Journal(tmp_path / "cut.db") as journal:
-        begun = entries[0]
-        assert isinstance(begun, RunBegun)
-        writer = journal.begin(begun)
-        for entry in entries[1 : left + 1]:
-            writer.add(entry)
-        writer.close()
+    run = written(tmp_path / "cut.db", entries[: left + 1])
     agent = Agent(tools=tools, policy="declared", journal=tmp_path / "cut.db")
     with caplog.at_level(logging.DEBUG):
-        result = await agent.resume(whole.run_id, plan=plan)
+        result = await agent.resume(run, plan=plan)
     await agent.close()
     assert result.outcome == "waiting"
     assert "the probe of `pay` failed: RuntimeError: cannot ask with (secret)" in caplog.text
     assert is_clean(caplog.text)
+
+
+async def test_a_run_that_goes_on_knows_what_was_secret_before(tmp_path: Path) -> None:
+    def settings() -> dict[str, str]:
+        return {"password": PASSWORD}
+
+    def enter(password: SecretStr) -> str:
+        return "in"
+
+    def keep(text: str) -> str:
+        raise ToolFailed(f"there is no room for {text}")
+
+    tools = [Tool.of(settings, reads="x"), Tool.of(enter, reads="x"), Tool.of(keep, writes="y")]
+    plan: list[Any] = [
+        call("settings", "found"),
+        call("enter", password="{found['password']}"),
+        {"ask_user": "Shall it be kept?", "result_variable": "said"},
+        call("keep", text="{found['password']}") | {"depends_on": ["said"]},
+    ]
+    path = tmp_path / "runs.db"
+    waits = await Agent(tools=tools, policy="declared", journal=path).run_plan(plan)
+    with Journal(path) as journal:
+        answer(journal, waits.run_id, "yes")
+    result = await Agent(tools=tools, policy="declared", journal=path).resume(waits.run_id)
+    assert result.error == "there is no room for (secret)"
+    effects = [entry for entry in read(path) if isinstance(entry, EffectStarted | CallFailed | RunEnded)]
+    assert is_clean(repr(effects))
+
+
+async def test_a_plan_that_used_a_cleaned_error_can_go_on(tmp_path: Path) -> None:
+    """The journal's story is told again with the same secrets left out, so the same calls come of it."""
+
+    def settings() -> dict[str, str]:
+        return {"password": PASSWORD}
+
+    def enter(password: SecretStr) -> str:
+        return "in"
+
+    kept: list[str] = []
+
+    def keep(text: str) -> str:
+        kept.append(text)
+        return "kept"
+
+    tools = [Tool.of(settings, reads="x"), Tool.of(enter, reads="x"), Tool.of(keep, writes="y")]
+    plan: list[Any] = [
+        call("settings", "found"),
+        call("enter", "entered", password="{found['password']}"),
+        {
+            "try": [{"let": {"n": "int(found['password'] if entered else 0)"}}, {"note": "{n}"}],
+            "as": "why",
+            "except": [call("keep", text="{why}")],
+        },
+        {"ask_user": "Shall it go on?"},
+        {"answer": "done"},
+    ]
+    path = tmp_path / "runs.db"
+    waits = await Agent(tools=tools, policy="declared", journal=path).run_plan(plan)
+    with Journal(path) as journal:
+        answer(journal, waits.run_id, "yes")
+    result = await Agent(tools=tools, policy="declared", journal=path).resume(waits.run_id)
+    assert (result.outcome, result.answer, len(kept)) == ("succeeded", "done", 1)
+    assert "(secret)" in kept[0]
+    assert is_clean(kept[0])

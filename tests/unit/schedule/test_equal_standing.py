@@ -42,3 +42,38 @@ def test_a_round_that_fails_does_not_come_to_its_end_of_the_loop(body: list[Any]
     assert run.finish is not None
     assert run.finish.outcome == written.outcome
     assert [(each.id, each.outcome) for each in run.records] == [(each.id, each.outcome) for each in written.records]
+
+
+EVEN, ODD = ({"tool_name": "halve", "arguments": {"value": value}} for value in (8, 5))
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        [{"parallel": [{"if": "now != ''", "then": [ODD, {"answer": "done"}]}, EVEN]}],
+        [{"parallel": [{"if": "now != ''", "then": [ODD, {"cannot": "do"}]}, EVEN]}],
+        [
+            {
+                "while": "now != ''",
+                "max_iterations": 2,
+                "do": [{"parallel": [{"if": "now != ''", "then": [ODD, {"break": True}]}, EVEN]}],
+            }
+        ],
+        [
+            {
+                "while": "now != ''",
+                "max_iterations": 2,
+                "do": [{"parallel": [{"if": "now != ''", "then": [ODD, {"continue": True}]}, EVEN]}],
+            }
+        ],
+    ],
+    ids=["answer", "cannot", "break", "continue"],
+)
+def test_a_member_that_fails_does_not_come_to_its_end_of_the_group(plan: list[Any]) -> None:
+    tools = ToolSet.of([halve])
+    read = parse(plan, tools=tools)
+    assert isinstance(read, Plan)
+    checked = check(read, tools)
+    written, run = run_in_written_order(checked), simulate(checked)
+    assert [each.outcome for each in written.records] == ["failed", "succeeded"]
+    assert [(each.id, each.outcome) for each in run.records] == [(each.id, each.outcome) for each in written.records]

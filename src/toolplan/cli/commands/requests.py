@@ -194,15 +194,16 @@ def run(
     chosen = model_for(model, base_url)
     make_agent = partial(Agent, chosen, load_toolset(tools), now=moment(now), policy=policy)
     spoken: Tongue = "en" if language == "auto" else language
+    looking = make_agent()
     try:
-        reading = read_plan(plan, make_agent().tools)
+        reading = read_plan(plan, looking.tools)
         if isinstance(reading, Prose):
             return print_result(Result("succeeded", reading.text), spoken, as_json=as_json)
         if isinstance(reading, CannotPlan):
             text = cannot_text(reading.reason, reading.missing, tongue_of(language, reading.reason))
             result = Result("rejected", text, error=reading.reason, missing=reading.missing)
             return print_result(result, spoken, as_json=as_json)
-        checked = make_agent().check(reading)
+        checked = looking.check(reading)
     except PlanRejected as rejection:
         found, source = rejection.diagnostics, rejection.source
         result = Result("rejected", render_all(found, source), diagnostics=found, error=str(rejection), source=source)

@@ -40,7 +40,7 @@ from toolplan.parse.formats.pythonic import NotCalls, read_calls
 from toolplan.parse.formats.scan import FoundValue, Scan, call_in
 from toolplan.values import Json
 
-__all__ = ["FINAL_ANSWER", "FORMAT", "OBSERVED", "read_action", "read_answer"]
+__all__ = ["FINAL_ANSWER", "FORMAT", "OBSERVED", "is_open", "read_action", "read_answer"]
 
 _NONE = Marks(())
 _INPUT = Marks(INPUT)
@@ -136,7 +136,7 @@ def _bracket(scan: Scan, start: int, name: str, known: bool) -> Reader[bool]:
         return False
     line = yield from scan.cursor.while_in(_LINE)
     inside = line.strip()
-    if not inside.endswith("]"):
+    if not inside.endswith("]") or (scan.is_cut and is_open(inside) and not (yield from scan.cursor.ahead())):
         scan.damaged(FoundValue(line, None, Refused("cut")), start, _NONE, _NONE, name)
         return True
     if _is_answer(scan, name):
@@ -145,6 +145,11 @@ def _bracket(scan: Scan, start: int, name: str, known: bool) -> Reader[bool]:
         return True
     _plain(scan, start, name, inside[1:-1])
     return True
+
+
+def is_open(line: str) -> bool:
+    """Whether a bracket of the line is not closed: the one at its end may be another one's, and the rest cut off."""
+    return line.count("[") > line.count("]")
 
 
 def _is_answer(scan: Scan, name: str) -> bool:

@@ -20,6 +20,7 @@ from toolplan.parse.formats.keywords import PLAN, keyword, notes
 from toolplan.parse.formats.named_text import named_in_text, read_as_named
 from toolplan.parse.formats.parts import CallPart
 from toolplan.parse.formats.pythonic import NotCalls, read_calls
+from toolplan.parse.formats.react import is_open
 from toolplan.parse.formats.scan import FoundValue, Scan
 from toolplan.values import Json
 
@@ -47,7 +48,7 @@ def _read(scan: Scan, mark: str, start: int) -> Reader[None]:
     scan.style = "rewoo"
     if is_python:
         _python(scan, start, begun[1], begun[2], line[begun.start(2) :])
-    elif match is None or (scan.is_cut and not (yield from scan.cursor.ahead()) and not line.rstrip().endswith("]")):
+    elif match is None or (scan.is_cut and is_open(line) and not (yield from scan.cursor.ahead())):
         ended = not (yield from scan.cursor.ahead())
         refused = Refused("cut") if ended else Refused("broken", "expected `]` at the end of the line")
         scan.damaged(FoundValue(line, None, refused), start, _NONE, _NONE, begun[2], begun[1])

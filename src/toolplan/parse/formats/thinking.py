@@ -5,17 +5,13 @@ from __future__ import annotations
 from toolplan.parse.formats.cursor import Marks, Reader
 from toolplan.parse.formats.format import Opener
 from toolplan.parse.formats.scan import Scan
+from toolplan.parse.thinking_tags import OTHERS, WORDS
 
 __all__ = ["THINKING", "THINKING_ENDS"]
 
-_WORDS = ("think", "thinking", "thought", "reasoning", "reflection", "scratchpad")
 _TAGS = {
-    **{f"<{each}>": f"</{each}>" for word in _WORDS for each in (word, word.capitalize(), word.upper())},
-    "<seed:think>": "</seed:think>",
-    "<mm:think>": "</mm:think>",
-    "[THINK]": "[/THINK]",
-    "◁think▷": "◁/think▷",
-    "<|START_THINKING|>": "<|END_THINKING|>",
+    **{f"<{each}>": f"</{each}>" for word in WORDS for each in (word, word.capitalize(), word.upper())},
+    **OTHERS,
 }
 THINKING_ENDS = frozenset(_TAGS.values())
 """The closing tags."""

@@ -16,6 +16,7 @@ from toolplan.errors import PlanRejected
 from toolplan.parse.python_notation.fstrings import Unreadable
 from toolplan.parse.python_notation.text import MAX_CHARACTERS, read_text
 from toolplan.parse.python_notation.vocabulary import WORDS, dotted
+from toolplan.parse.thinking_tags import CLOSING, OPENING, THINKING
 
 __all__ = ["find_bare_program", "find_likely_program", "find_meant_program", "find_program", "words_around"]
 
@@ -28,9 +29,9 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 """Words around code that explains something, for somebody else to run."""
-_TAGS = "think|thinking|thought|reasoning|reflection|scratchpad"
-_THINKING = re.compile(rf"(?:(?<!\s)\s++)?<({_TAGS})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_LATE_THINKING = re.compile(rf"(?:(?!<(?:{_TAGS})>).)*?</(?:{_TAGS})>[ \t]*\n", re.DOTALL | re.IGNORECASE)
+_THINKING = re.compile(rf"(?:(?<!\s)\s++)?(?:{THINKING})", re.DOTALL | re.IGNORECASE)
+_LATE_THINKING = re.compile(rf"(?:(?!{OPENING}).)*?(?:{CLOSING})[ \t]*\n", re.DOTALL | re.IGNORECASE)
+_CLOSING = re.compile(CLOSING, re.IGNORECASE)
 _OPENING = re.compile(r"^[ \t]*(?P<fence>`{3,}+|~{3,}+)[ \t]*(?P<language>[\w+#.-]*)[^\n]*\n", re.MULTILINE)
 _FENCE_BEFORE = re.compile(r"^[ \t]*(?:`{3,}+|~{3,}+)[^\n]*\n\s*\Z", re.MULTILINE)
 _FENCE_BEHIND = re.compile(r"\A\s*(?:`{3,}+|~{3,}+)[ \t]*$", re.MULTILINE)
@@ -149,7 +150,7 @@ def _without_thinking(reply: str) -> str:
     at = 0
     while thinking := _THINKING.match(reply, at):
         at = thinking.end()
-    late = _LATE_THINKING.match(reply) if at == 0 and "</" in reply else None
+    late = _LATE_THINKING.match(reply) if at == 0 and _CLOSING.search(reply) else None
     return reply[late.end() if late else at :]
 
 

@@ -153,3 +153,22 @@ def test_steps_before_the_end_of_thinking_are_taken_back_when_its_beginning_is_d
     rehearsed, meant = step.format(n=1, tool="delete_everything"), step.format(n=1, tool="write_file")
     parts = settled(read_calls(f"<thnk>\nPerhaps {rehearsed} but no.\n</think>\n{meant}"))
     assert [part.name for part in parts if isinstance(part, CallPart)] == ["write_file"]
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        ("Thought: hm\nAction: get_weather: Oslo", "react"),
+        ("Thought: hm\nAction: get_weather[see list[0]", "react"),
+        ("Plan: look\n#E1 = get_weather[see list[0]", "rewoo"),
+        ('<tool_call>get_weather(city="Oslo")', "auto"),
+    ],
+)
+def test_what_may_go_on_behind_the_end_of_a_reply_that_was_cut_off_is_no_call(text: str, format: str) -> None:
+    (cut,) = [part for part in read_calls(text, format, WEATHER, "length") if not hasattr(part, "text")]
+    assert isinstance(cut, BrokenCall)
+    assert cut.diagnostic.code in ("TP131", "TP132")
+    calls = [part for part in read_calls(text, format, WEATHER, "stop") if not hasattr(part, "text")]
+    assert [type(part) for part in calls] == [CallPart]
+    whole = read_calls("#E1 = get_weather[list[0]]", "rewoo", WEATHER, "length")
+    assert [type(part) for part in whole] == [CallPart]
